@@ -46,6 +46,11 @@ def test_scripts_that_pages_run_belong_to_the_kit() -> None:
 
 
 def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None:
+    """A file belongs to the kit if the kit lists its name, or the whole folder in which it lies.
+
+    All of common/ belongs to the kit, except cached files (__pycache__). The test makes files of
+    both kinds in an empty folder.
+    """
     files_of_the_kit = (
         "README.md",
         "task_1/sample_model_majority.py",
@@ -67,7 +72,9 @@ def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+
     assert find_kit_files(tmp_path) == sorted(tmp_path / name for name in files_of_the_kit)
+    # `glob_kit` finds those of the kit's files that match a pattern.
     assert glob_kit("task_*/*.py", tmp_path) == [tmp_path / "task_1/sample_model_majority.py"]
 
 

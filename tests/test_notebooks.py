@@ -24,8 +24,11 @@ def kit(split_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     copy = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/copy"))
     replace(
-        copy / "model.py", "2 * n_correct > self.num_answers", "2 * n_correct <= self.num_answers"
+        copy / "model.py",
+        old="2 * n_correct > self.num_answers",
+        new="2 * n_correct <= self.num_answers",
     )
+    # The kernel of a notebook is a process of its own. It must import this kit's modules.
     monkeypatch.setenv("PYTHONPATH", str(kit))
     yield kit
     # nbclient has imported ipykernel. A script that runs later in this process would find ipykernel
@@ -47,12 +50,12 @@ def run_cells(kit: Path, *cells: str) -> list[str]:
         notebook, timeout=PATIENCE, allow_errors=True, resources={"metadata": {"path": str(kit)}}
     )
     client.execute()
-    printed = []
+    printed_by_cells = []
     for cell in notebook.cells:
         # An output is a printed text, or an error with the message in the field `evalue`.
         texts = [output.get("text", output.get("evalue", "")) for output in cell.outputs]
-        printed.append("".join(texts))
-    return printed
+        printed_by_cells.append("".join(texts))
+    return printed_by_cells
 
 
 def read_weights(kit: Path, package: str) -> Any:
@@ -72,16 +75,22 @@ def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(
     The package task_4/copy first predicts the opposite of task_4/numpy. Then a cell edits its
     model.py, so that it predicts the same. The next training must use the edited file.
     """
+    # Undo the change of the fixture `kit` in the file, from inside the notebook.
     edit = (
         "from pathlib import Path\n"
         "model = Path('task_4/copy/model.py')\n"
         "text = model.read_text(encoding='utf-8').replace('<= self.num', '> self.num')\n"
         "_ = model.write_text(text, encoding='utf-8')"
     )
-    printed = run_cells(kit, TRAIN.format("numpy"), TRAIN.format("copy"))
+    train_numpy = TRAIN.format("numpy")
+    train_copy = TRAIN.format("copy")
+
+    printed = run_cells(kit, train_numpy, train_copy)
     assert all("trained on" in text for text in printed), printed
+    # A weight is an outcome, so the opposite of 0 is 1 and the opposite of 1 is 0.
     assert (read_weights(kit, "copy") == 1 - read_weights(kit, "numpy")).all()
-    run_cells(kit, TRAIN.format("copy"), edit, TRAIN.format("copy"))
+
+    run_cells(kit, train_copy, edit, train_copy)
     assert (read_weights(kit, "copy") == read_weights(kit, "numpy")).all()
 
 
@@ -93,7 +102,7 @@ def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
     notebook starts the trainer in two ways: as a script by %run, and as a module.
     """
     refusal = f"would use {kit}/task_4/numpy/model.py as its module model, expected "
-    imports = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
+    import_numpy = "import sys; sys.path.insert(0, 'task_4/numpy'); import model, train_model"
     train_as_script = TRAIN.format("copy")
     train_as_module = (
         "import importlib.util as util\n"
@@ -102,7 +111,7 @@ def test_a_module_of_another_folder_is_refused(kit: Path) -> None:
         "spec.loader.exec_module(train_copy)\n"
         "train_copy.main()"
     )
-    _, script_output, module_output = run_cells(kit, imports, train_as_script, train_as_module)
+    _, script_output, module_output = run_cells(kit, import_numpy, train_as_script, train_as_module)
     assert refusal in script_output
     assert refusal in module_output
     # Neither start of the trainer has written weights.
@@ -141,17 +150,17 @@ def test_a_script_reads_no_arguments_of_the_kernel_and_is_recorded_by_its_own_na
     sample must not read them. The record of the submission names the sample, its flags and its
     inputs. It names nothing of the kernel or of a script that the notebook has run before.
     """
-    read = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
-    before = "%run task_3/sample_model_entropy.py --output_file first.csv"
+    run_other_script = "%run task_3/sample_model_entropy.py --output_file first.csv"
+    print_record = "print(open('submissions/submission_task_1.json', encoding='utf-8').read())"
     cells = []
     for call in CALLS:
-        cells += [before, call, read]
+        cells += [run_other_script, call, print_record]
     printed = run_cells(kit, *cells)
-    # Each call has three cells: another script, the call, and a cell that reads the record.
+    # For each call there are three cells: the second one is the call, the third prints the record.
     outputs_of_calls = printed[1::3]
     records = printed[2::3]
-    for by_call, record in zip(outputs_of_calls, records, strict=True):
-        assert by_call.startswith("written: submissions/submission_task_1.csv"), by_call
+    for output, record in zip(outputs_of_calls, records, strict=True):
+        assert output.startswith("written: submissions/submission_task_1.csv"), output
         fields = json.loads(record)
         assert fields["script"] == "task_1/sample_model_majority.py"
         assert fields["options"] == {}
@@ -174,14 +183,15 @@ def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Pa
     The record of the submission then has "notebook" as its script, and no flags and no inputs. It
     must not name the sample model that the notebook has run before (the first of `CALLS`).
     """
-    write = (
+    # Predict 0, a wrong answer, for each row of the template of task 1.
+    write_zeros = (
         "from common import layout, submission\n"
         "from pathlib import Path\n"
         "template = submission.read_template(layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_1_2)\n"
         "path = Path('submissions/mine.csv')\n"
         "submission.write_predictions(template, 1, (template['UserId'] * 0).to_numpy(), path)"
     )
-    _, printed = run_cells(kit, CALLS[0], write)
+    _, printed = run_cells(kit, CALLS[0], write_zeros)
     # The cell has run without an error.
     assert printed == ""
     record = read_record(kit, "submissions/mine.json")

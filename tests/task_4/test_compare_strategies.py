@@ -98,13 +98,14 @@ def test_the_use_of_questions_is_shown_in_shares(comparison: Comparison, rule: i
     """Exposure is the largest share of students who are asked the same question.
 
     Overlap is the mean share of questions that two students have in common. It is never larger than
-    the exposure. Bank is the share of the questions that at least one student is asked.
+    the exposure. Bank is the share of the questions that at least one student is asked. All three
+    are shares after ten questions. A rule says whether targets may be asked.
     """
     # The caption of the table begins with "Largest". The page has one such table for each rule.
-    use = figures(comparison.page, "Largest", rule)
-    exposure = use["exposure 10"]
-    overlap = use["overlap 10"]
-    bank = use["bank 10"]
+    use_of_questions = figures(comparison.page, "Largest", rule)
+    exposure = use_of_questions["exposure 10"]
+    overlap = use_of_questions["overlap 10"]
+    bank = use_of_questions["bank 10"]
     assert (overlap > 0).all()
     assert (overlap <= exposure).all()
     assert (exposure <= 1).all()
@@ -126,18 +127,21 @@ def test_every_other_strategy_is_compared_with_the_kits_own(comparison: Comparis
     tables = comparison.page.tables
     tables_of_leads = [table for table in tables if table.caption.startswith(f"{OWN} ahead")]
     for accuracy, table in zip(comparison.accuracies(), tables_of_leads, strict=True):
-        others = accuracy.drop(OWN)
-        assert table.column("strategy") == others.index.tolist()
+        accuracy_of_others = accuracy.drop(OWN)
+        assert table.column("strategy") == accuracy_of_others.index.tolist()
         # A cell holds the difference in accuracy after ten questions, the sign ±, the margin of
-        # error of the difference, and perhaps a star.
-        shown = pd.Series(table.column("after 10"), others.index)
-        values = shown.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
-        difference, margin = values[0], values[1]
-        # The accuracies are shown with four decimals.
-        expected = (accuracy[OWN] - others).to_numpy()
-        assert difference.to_numpy() == pytest.approx(expected, abs=2e-4)
+        # error of the difference, and perhaps a star. For example: "+0.0213 ± 0.0150*".
+        cells = pd.Series(table.column("after 10"), accuracy_of_others.index)
+        has_star = cells.str.endswith("*")
+        difference_and_margin = cells.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
+        difference = difference_and_margin[0]
+        margin = difference_and_margin[1]
+        expected = accuracy[OWN] - accuracy_of_others
+        # Differences and accuracies are shown with four decimals, so the shown figures can differ
+        # by the rounding of three numbers.
+        assert difference.to_numpy() == pytest.approx(expected.to_numpy(), abs=2e-4)
         # A star marks a difference that is larger than its margin.
-        assert (shown.str.endswith("*") == (difference.abs() > margin)).all()
+        assert (has_star == (difference.abs() > margin)).all()
         # Some differences are large enough to notice a wrong sign.
         assert difference.abs().max() > 5e-3
 
@@ -220,9 +224,10 @@ def test_functions_added_to_strategies_py_are_compared(
     # The table has a row for each of the three strategies. Its two columns are the accuracy after 1
     # question and after 3 questions.
     assert accuracy.shape == (3, 2)
-    # The table before the last one describes the strategies. `first_column` has this docstring.
+    # The last table but one describes the strategies: a name and a description in each row.
     descriptions = page.tables[-2]
-    assert descriptions.row("first_column")[1] == "The first question of all."
+    _, description = descriptions.row("first_column")
+    assert description == "The first question of all."
 
 
 def test_a_comparison_without_the_kits_own_strategy_has_no_table_of_its_lead(
@@ -323,18 +328,20 @@ def test_published_scores_are_shown_beside_official_answers_alone(
     the record of official files.
     """
     folders = ["--input_dir", unknown_data.train_data, "--ref_dir", unknown_data.test_data]
-    command = [*SHORT, *folders, "--masks", 1, "--protocol", protocol]
+    # SHORT has the flags of a short comparison.
+    flags = [*SHORT, *folders, "--masks", 1, "--protocol", protocol]
 
-    _, page = compare(*command)
+    _, page = compare(*flags)
     assert "From answers of unknown origin" in page.text
     assert "Published" not in page.text
 
     # A record of official files that lists the two files makes them official.
     unknown_data.record.write_text(unknown_data.record_text)
-    _, page = compare(*command)
+    _, page = compare(*flags)
     assert "simulated" not in page.text
     assert "unknown origin" not in page.text
     published = page.table(f"Published ({authors}")
     assert published.columns == ["method", "accuracy", "AUC"]
     assert len(published.rows) == n_methods
+    # The accuracies are shares, not percentages.
     assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)

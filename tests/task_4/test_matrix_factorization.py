@@ -35,17 +35,33 @@ def condition(model: Any, revealed: Any, is_right: Any) -> tuple[Any, Any]:
     """Return mean and covariance of one student's expected answers, given the revealed answers.
 
     The answers are jointly normal. So this function uses the formula for conditional normal
-    distributions, and computes no abilities.
+    distributions, and computes no abilities. With revealed answers y, the formula is
+
+        mean + C V⁻¹ (y - mean of y)   and   covariance - C V⁻¹ Cᵀ,
+
+    where C is the covariance of the expected answers with y, and V is the covariance of y.
+
+    Parameters
+    ----------
+    model
+        The model, of 20 questions.
+    revealed
+        Whether each answer is revealed, shape (20,).
+    is_right
+        1 for a right and 0 for a wrong answer, shape (20,).
     """
     loading = model.loading.astype(float)
-    # The covariance of the expected answers before any answer is revealed.
-    prior = loading @ loading.T
-    # The covariance of the revealed answers: each answer is its expectation plus noise.
-    noise = float(model.noise) * np.eye(revealed.sum())
-    revealed_covariance = prior[np.ix_(revealed, revealed)] + noise
-    gain = np.linalg.solve(revealed_covariance, prior[revealed]).T
-    mean = model.intercept + gain @ (is_right[revealed] - model.intercept[revealed])
-    return mean, prior - gain @ prior[revealed]
+    # Mean and covariance of the expected answers before any answer is revealed.
+    prior_mean = model.intercept
+    prior_covariance = loading @ loading.T
+    # V: each revealed answer is its expectation plus noise.
+    noise_covariance = float(model.noise) * np.eye(revealed.sum())
+    revealed_covariance = prior_covariance[np.ix_(revealed, revealed)] + noise_covariance
+    # Cᵀ, and then C V⁻¹. Both V and the prior covariance are symmetric.
+    covariance_with_revealed = prior_covariance[revealed]
+    gain = np.linalg.solve(revealed_covariance, covariance_with_revealed).T
+    mean = prior_mean + gain @ (is_right[revealed] - prior_mean[revealed])
+    return mean, prior_covariance - gain @ covariance_with_revealed
 
 
 def test_predictions_are_the_conditional_means_of_the_answers() -> None:
@@ -97,22 +113,24 @@ def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int)
     questions, 21 to 24, are predicted like an average question.
     """
     model = random_model(seed=7)
+    answered = [0, 3] if n_questions == 15 else [0, 3, 20]
+    # Arrays with one row, for one student. All answers are right.
     revealed = np.zeros((1, n_questions), bool)
-    revealed[0, [0, 3]] = True
-    if n_questions > N_QUESTIONS:
-        revealed[0, N_QUESTIONS] = True
+    revealed[0, answered] = True
     is_right = np.ones((1, n_questions), int)
 
     changed_model = model.pad_questions(n_questions)
-    prediction = PACKAGE.Students(changed_model, revealed, is_right).predict()[0]
+    (prediction,) = PACKAGE.Students(changed_model, revealed, is_right).predict()
 
-    # The predictions by the formula for the 20 questions of the model.
-    is_revealed = np.isin(np.arange(N_QUESTIONS), [0, 3])
-    expected, _ = condition(model, is_revealed, np.ones(N_QUESTIONS, int))
-    remaining = np.flatnonzero(~is_revealed[: min(n_questions, N_QUESTIONS)])
-    assert prediction[remaining] == pytest.approx(expected[remaining], abs=1e-5)
+    # The predictions by the formula, for the 20 questions of the unchanged model.
+    revealed_of_20 = np.isin(np.arange(N_QUESTIONS), [0, 3])
+    expected, _ = condition(model, revealed_of_20, np.ones(N_QUESTIONS, int))
+    # Compare the questions that both models have, except the answered ones.
+    n_common = min(n_questions, N_QUESTIONS)
+    compared = [question for question in range(n_common) if question not in answered]
+    assert prediction[compared] == pytest.approx(expected[compared], abs=1e-5)
     # Questions 21 to 24. With 15 questions, there is none.
-    unknown = prediction[N_QUESTIONS + 1 :]
+    unknown = prediction[21:]
     assert unknown == pytest.approx(float(model.intercept.mean()), abs=1e-5)
 
 
@@ -123,22 +141,26 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     The probability of a right answer is intercept + loading · ability. The third parameter of the
     model is the noise, the variance of an answer around this probability.
     """
-    n_students = 2000
+    n_students, n_questions = 2000, 40
     rng = np.random.default_rng(8)
     ability = rng.normal(size=(n_students, 2))
-    intercept = rng.uniform(0.4, 0.7, 40)
-    loading = rng.uniform(0.02, 0.12, (40, 2)) * rng.choice([1, -1], (40, 2), p=[0.7, 0.3])
-    expected = (intercept + ability @ loading.T).clip(0, 1)
-    right = rng.random(expected.shape) < expected
+    intercept = rng.uniform(0.4, 0.7, n_questions)
+    loading_size = rng.uniform(0.02, 0.12, (n_questions, 2))
+    # About 30 % of the loadings are negative.
+    loading_sign = rng.choice([1, -1], (n_questions, 2), p=[0.7, 0.3])
+    loading = loading_size * loading_sign
+    p_right = (intercept + ability @ loading.T).clip(0, 1)
+    is_right = rng.random(p_right.shape) < p_right
 
-    fitted = TRAIN.fit(as_answers(right), n_questions=40)
+    fitted = TRAIN.fit(as_answers(is_right), n_questions=n_questions)
 
     # A share of 2,000 answers has a standard error of at most √(0.25 / 2,000) = 0.011. The
     # tolerance is four standard errors.
     assert np.abs(fitted.intercept - intercept).max() < 0.045
     # An answer is 0 or 1, so its variance around its expectation p is p (1 - p). The noise of the
     # model is the mean of these variances.
-    assert float(fitted.noise) == pytest.approx(np.mean(expected * (1 - expected)), abs=0.01)
+    mean_variance = np.mean(p_right * (1 - p_right))
+    assert float(fitted.noise) == pytest.approx(mean_variance, abs=0.01)
     # The loadings are determined only up to a rotation of the abilities. A rotation does not change
     # the covariances of the answers to two questions, so these are compared.
     #
@@ -147,9 +169,9 @@ def test_training_recovers_the_parameters_of_the_questions() -> None:
     # true covariances have a standard deviation of 0.008. So such estimates would have a
     # correlation of 0.008 / √(0.008² + 0.006²) = 0.8 with the true covariances. The model has fewer
     # parameters than there are covariances, so its correlation must be higher.
-    pairs = np.triu_indices(40, 1)
-    fitted_covariance = (fitted.loading @ fitted.loading.T)[pairs]
-    true_covariance = (loading @ loading.T)[pairs]
+    pairs_of_questions = np.triu_indices(n_questions, k=1)
+    fitted_covariance = (fitted.loading @ fitted.loading.T)[pairs_of_questions]
+    true_covariance = (loading @ loading.T)[pairs_of_questions]
     assert np.corrcoef(fitted_covariance, true_covariance)[0, 1] > 0.8
 
 

@@ -225,16 +225,17 @@ def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> Non
     """
     package = kit / "task_4/numpy"
     # One of the two files of weights holds the number of answers to each question, as int64. Change
-    # the model so that it counts 700,000 questions: 5.6 MB.
+    # the model so that it counts 700,000 questions: 5.6 MB. The lines that follow then also take
+    # this number of questions.
     model = package / "model.py"
     source = model.read_text()
-    counting = "self.num_answers = np.bincount(question, minlength=n_questions)"
-    counting_more = (
+    count_answers = "self.num_answers = np.bincount(question, minlength=n_questions)"
+    count_for_more_questions = (
         "self.num_answers = np.bincount(question, minlength=700_000)\n"
         "        n_questions = len(self.num_answers)"
     )
-    assert counting in source
-    model.write_text(source.replace(counting, counting_more))
+    assert count_answers in source
+    model.write_text(source.replace(count_answers, count_for_more_questions))
     succeeds([package / "train_model.py", "--local"], kit=kit)
     weights_file = package / "model_task_4_num_answers.npy"
     assert weights_file.stat().st_size > 5e6
@@ -563,15 +564,17 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     be scored.
     """
     package = kit / "task_4/numpy"
-    folder = tmp_path / "unpacked"
-    shutil.unpack_archive(student_zip, folder)
-    # Let one of the two files of weights be the same in both kits, and let the record say so.
+    from_zip = tmp_path / "unpacked"
+    shutil.unpack_archive(student_zip, from_zip)
+    # Give this kit's package one of the two files of weights in the zip.
     shared_name = NUMPY_WEIGHTS[0]
-    shutil.copy(folder / shared_name, package / shared_name)
+    shutil.copy(from_zip / shared_name, package / shared_name)
+    # Let the package's record say that its own training has written this file.
     record = weights.read_record(package)
     assert record is not None
-    files = {**record.files, shared_name: provenance.fingerprint(package / shared_name)}
-    (package / weights.TRAINING).write_bytes(replace(record, files=files).as_json())
+    fingerprints = {**record.files, shared_name: provenance.fingerprint(package / shared_name)}
+    changed_record = replace(record, files=fingerprints)
+    (package / weights.TRAINING).write_bytes(changed_record.as_json())
     # Change the metadata that this kit's own weights were made from.
     drop_last_line(kit / METADATA)
 
@@ -611,12 +614,14 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     copy = kit / "data/test_output/packages/numpy"
     weights.copy_package(package, copy)
     succeeds([copy / "train_model.py", "--local"], kit=kit)
-    # `bring_back_weights` runs in this process, not in a script of the copied kit. Without the
-    # patch, it would look for the package in the kit that this process runs in.
+    # `bring_back_weights` is the quickstart's step that copies the weights and their record. It runs
+    # in this process, not in a script of the copied kit. Without the patch, it would look for the
+    # package in the kit that this process runs in.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)
     shutil.rmtree(copy)
+
     record = weights.read_record(package)
     assert record is not None
     assert record.script == "task_4/numpy/train_model.py"
@@ -630,21 +635,20 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
 def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
     kit: Path, tmp_path: Path
 ) -> None:
+    """The report has this doubt only if no record of the training lies beside the weights."""
     package = kit / "task_4/item_response"
     succeeds([package / "train_model.py", "--local"], kit=kit)
     student = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min()
-    report = ["task_4/student_report.py", "--student", student, "--output_dir", tmp_path]
+    command = ["task_4/student_report.py", "--student", student, "--output_dir", tmp_path]
     page = tmp_path / f"student_{student}.html"
 
-    # The records of the training lie beside the weights.
-    output = succeeds(report, kit=kit)
+    output = succeeds(command, kit=kit)
     assert MAY_HAVE_SEEN not in output
     assert MAY_HAVE_SEEN not in page.read_text()
 
-    # Now the records are missing.
     (package / weights.TRAINING).unlink()
     (package / weights.TRAINED_STUDENTS).unlink()
-    output = succeeds(report, kit=kit)
+    output = succeeds(command, kit=kit)
     doubt = f"{MAY_HAVE_SEEN}: no record of training names model_task_4_item_response.npz"
     assert f"note: {doubt}\n" in output
     assert ["Doubt", doubt] in read_page(page.read_text()).tables[0].rows

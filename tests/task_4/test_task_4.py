@@ -58,11 +58,14 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     answered question may be asked, also a target. The arrays that the entry gets have the shape
     (students, questions) and hold 0 for each answer that is not yet revealed.
     """
+    # The row of each answer's student. The dense rank counts the UserIds: 1, 2, 3, ...
     student = answers.UserId.rank(method="dense").astype(int) - 1
     question = answers.QuestionId
-    rows = np.arange(student.max() + 1)
-    # The arrays have the same names as in the published evaluators.
-    shape = (len(rows), n_questions)
+    n_students = student.max() + 1
+    rows = np.arange(n_students)
+    # The arrays have the same names as in the published evaluators: `data` holds the options that
+    # the students chose, and `binary_data` whether the answers are right.
+    shape = (n_students, n_questions)
     data = np.zeros(shape, int)
     binary_data = np.zeros(shape, int)
     targets = np.zeros(shape, int)
@@ -71,6 +74,7 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     binary_data[student, question] = answers.IsCorrect
     targets[student, question] = answers.IsTarget
     can_query[student, question] = 1
+    # The arrays that the entry gets: of the two arrays of answers, only the revealed answers.
     masked_data = np.zeros_like(data)
     masked_binary_data = np.zeros_like(data)
     for _ in range(10):
@@ -83,7 +87,8 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
         masked_binary_data[asked] = binary_data[asked]
         entry.update_model(masked_data, masked_binary_data, can_query)
     prediction = entry.predict(masked_data, masked_binary_data)
-    return float(np.mean(prediction[targets == 1] == binary_data[targets == 1]))
+    is_target = targets == 1
+    return float(np.mean(prediction[is_target] == binary_data[is_target]))
 
 
 def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "IsTarget") -> float:
@@ -157,11 +162,16 @@ class Evaluated:
         The baseline asks the ten questions with the most training answers, among the questions that
         may be asked.
         """
-        n_answers = self.train.QuestionId.value_counts()
+        n_answers_by_question = self.train.QuestionId.value_counts()
         askable = self.valid[self.valid.IsTarget == 0]
-        askable = askable.assign(n=askable.QuestionId.map(n_answers).fillna(0))
-        askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
-        asked = askable.groupby("UserId").head(10).reset_index(drop=True)
+        # A question without training answers is missing in `n_answers_by_question`.
+        n_answers = askable.QuestionId.map(n_answers_by_question).fillna(0)
+        # For each student, the question with the most answers comes first. Among equal questions,
+        # the one with the smaller QuestionId comes first.
+        in_order = askable.assign(minus_n_answers=-n_answers).sort_values(
+            ["UserId", "minus_n_answers", "QuestionId"]
+        )
+        asked = in_order.groupby("UserId").head(10).reset_index(drop=True)
         # A mask is a column that says which answers are hidden. The local split has only one.
         asked["Mask"] = "IsTarget"
         asked["Round"] = asked.groupby("UserId").cumcount() + 1
@@ -219,12 +229,20 @@ def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     valid = evaluated.valid
     # The first row is a part of the heading.
     _, *rows = evaluated.page.table("Confusion matrix").rows
-    assert [row[0] for row in rows] == ["wrong", "right"]
-    # A cell holds a share and a count, such as "25.0% 30". The first cell of a row is its name.
-    counts = np.array([[int(cell.split("%")[1]) for cell in row[1:]] for row in rows])
+    outcomes = []
+    counts_by_outcome = []
+    for outcome, *cells in rows:
+        outcomes.append(outcome)
+        # A cell holds a share and a count, such as "25.0% 30".
+        counts_by_outcome.append([int(cell.split("%")[1]) for cell in cells])
+    assert outcomes == ["wrong", "right"]
+
+    counts = np.array(counts_by_outcome)
     n_targets = valid.IsTarget.sum()
     n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
-    assert counts.sum(axis=1).tolist() == [n_targets - n_right, n_right]
+    n_wrong = n_targets - n_right
+    assert counts.sum(axis=1).tolist() == [n_wrong, n_right]
+    # The trace is the sum of the diagonal.
     accuracy = np.trace(counts) / counts.sum()
     assert accuracy == pytest.approx(most_popular_score(evaluated.train, valid))
 
@@ -244,19 +262,19 @@ def test_the_page_shows_the_questions_asked_of_three_students(
     A row holds the round, the question, its subject, and whether the answer was right.
     """
     asked = evaluated.expected_sequences()
-    subject_by_question = np.array(
-        metadata.name_subjects(kit / "data/metadata", np.arange(N_QUESTIONS))
-    )
-    asked["subject"] = subject_by_question[asked.QuestionId]
+    # The list has the subject of question 0, then of question 1, and so on.
+    subjects = metadata.name_subjects(kit / "data/metadata", np.arange(N_QUESTIONS))
+    asked["subject"] = [subjects[question] for question in asked.QuestionId]
     asked["outcome"] = asked.IsCorrect.map({0: "wrong", 1: "right"})
-    expected = asked.astype(str).set_index("UserId")
-    expected = expected[["Round", "QuestionId", "subject", "outcome"]]
+    # The page shows all values as text.
+    asked = asked.astype(str)
     # The page has a table for each of the three students. Its caption is, for example, "UserId 12".
     tables = [table for table in evaluated.page.tables if "UserId" in table.caption]
     assert len(tables) == 3
     for table in tables:
         student = table.caption.removeprefix("UserId ")
-        assert table.rows == expected.loc[student].to_numpy().tolist()
+        expected = asked[asked.UserId == student][["Round", "QuestionId", "subject", "outcome"]]
+        assert table.rows == expected.to_numpy().tolist()
 
 
 def test_the_questions_asked_of_three_students_are_printed(evaluated: Evaluated) -> None:
@@ -298,16 +316,20 @@ def test_probabilities_of_an_entry_are_written_and_scored(
     The entry gets the additional method of PREDICT_PROBABILITIES.
     """
     path = tmp_path / "p.parquet"
-    flags = ["--submission", package, "--skip_curve", "--probabilities", path]
-    entry = package / "submission_model_task_4.py"
+    entry = package / ENTRY_FILE
     entry.write_text(entry.read_text() + PREDICT_PROBABILITIES)
-    printed, score, page = evaluate(*flags)
+    printed, score, page = evaluate(
+        "--submission", package, "--skip_curve", "--probabilities", path
+    )
+
     targets = pd.read_csv(kit / "data/test_input/valid_task_4.csv").query("IsTarget == 1")
-    # The file holds a probability for each target, and for nothing else.
-    joined = targets.merge(pd.read_parquet(path), "outer", validate="one_to_one")
+    # The file holds a probability for each target, and for nothing else: in an outer join, a
+    # probability of anything else would get a row of its own.
+    joined = targets.merge(pd.read_parquet(path), how="outer", validate="one_to_one")
     assert len(joined) == len(targets)
     p_right = joined.ProbabilityCorrect
-    accuracy = ((p_right > 0.5) == joined.IsCorrect).mean()
+    is_predicted_right = p_right > 0.5
+    accuracy = (is_predicted_right == joined.IsCorrect).mean()
     assert accuracy == pytest.approx(score)
     p_of_outcome = np.where(joined.IsCorrect == 1, p_right, 1 - p_right)
     log_loss = f"{-np.log(p_of_outcome).mean():.4f}"
@@ -335,10 +357,10 @@ def odd_evaluation(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OddEv
     """
     # In `select_questions`, a child process prints a line, so that Python's sys.stdout does not see
     # the text. `system` returns the exit code of the child process, so `self.asked` is 0.
-    select = "self.asked = __import__('os').system('echo choosing')"
+    print_line = "self.asked = __import__('os').system('echo choosing')"
     # `update_model` overwrites two of the arrays that the entry is given.
-    update = "can_query[:] = seen[:] = 7"
-    source = toy_bundle.entry(select, update)[ENTRY_FILE]
+    overwrite_arguments = "can_query[:] = seen[:] = 7"
+    source = toy_bundle.entry(select=print_line, update=overwrite_arguments)[ENTRY_FILE]
     # `predict` adds `self.asked`, which is 0. If `select_questions` was never called, the attribute
     # does not exist, and `predict` fails.
     source = source.replace("return right", "return self.asked + right")
@@ -414,8 +436,8 @@ class EvaluatedPhase:
 def evaluated_phase(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatedPhase:
     """Train a copy of the baseline on all students, and score it in the public phase.
 
-    The entry gets 0 for answers that are not revealed (--unobserved). It plays ten games, each with
-    another mask of `MASKS`: a column that says which answers are hidden.
+    The entry gets 0 for answers that are not revealed (--unobserved), and 6 GiB of memory. It plays
+    ten games, each with another mask of `MASKS`: a column that says which answers are hidden.
     """
     folder = tmp_path_factory.mktemp("evaluated_phase")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
@@ -515,6 +537,7 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     _, own_accuracy, random_accuracy = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {random_accuracy}\n" in printed
     assert own_accuracy == f"{score:.4f}"
+    # The predictions of this entry depend on the questions asked, so the two accuracies differ.
     assert own_accuracy != random_accuracy
 
     # To check the entry, package.py lets it play a short game. Without the flag --unobserved 0, the
@@ -570,10 +593,17 @@ def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     by_hand = Path(shutil.make_archive(f"{folder}/by_hand_task_4", "zip", package))
 
+    # `run`, not `succeeds`: package.py warns on stderr that the baseline was trained with --local.
     done = run(["task_4/package.py", package, "--output_dir", folder], kit=kit)
     assert done.returncode == 0
+    # Only tools.check_submission prints a list of the entry's files ("its files: ...").
     assert "its files:" not in done.stdout
-    return Packed(package, folder / "submission_task_4.zip", done.stderr, by_hand)
+    return Packed(
+        folder=package,
+        zip_by_script=folder / "submission_task_4.zip",
+        warning=done.stderr,
+        zip_by_hand=by_hand,
+    )
 
 
 def test_packing_warns_of_a_model_that_was_trained_with_local(packed: Packed) -> None:
@@ -602,8 +632,10 @@ def test_a_package_and_zips_of_it_have_the_same_score(
     """The entry reads a file beside its module, whether it is evaluated as a folder or as a zip."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
+        printed = succeeds([*evaluate, entry], kit=kit)
         # Only tools.check_submission prints a list of the entry's files ("its files: ...").
-        assert "its files:" not in succeeds([*evaluate, entry], kit=kit)
+        assert "its files:" not in printed
+    # Each evaluation has added a line to results.jsonl.
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     assert len(results) == 3
@@ -622,7 +654,8 @@ def test_the_checker_names_the_code_and_the_weights_of_an_entry(
 
     Every file whose path begins with model_task_4 counts as weights. In this entry, these are the
     weights that train_model.py has written (`PACKAGES`), its records of the training (`RECORDS`),
-    and a further file in the folder model_task_4_b.
+    and a further file in the folder model_task_4_b (one of `TAKEN`). The entry may also be a link
+    to a folder.
     """
     if form == "zip by script":
         entry = packed.zip_by_script
@@ -632,9 +665,9 @@ def test_the_checker_names_the_code_and_the_weights_of_an_entry(
         entry = tmp_path / "link"
         entry.symlink_to(packed.folder)
     printed = succeeds(["-m", "tools.check_submission", entry], kit=kit)
-    trained = [*PACKAGES["numpy"], *RECORDS]
-    weights = ", ".join(sorted([*trained, "model_task_4_b/0.pt"]))
-    assert f"\nits files: {ENTRY_FILE}, model.py, {weights}\n" in printed
+    weights = sorted([*PACKAGES["numpy"], *RECORDS, "model_task_4_b/0.pt"])
+    files = ", ".join([ENTRY_FILE, "model.py", *weights])
+    assert f"\nits files: {files}\n" in printed
 
 
 def test_package_says_what_it_has_left_out(kit: Path, package: Path, tmp_path: Path) -> None:
@@ -755,7 +788,9 @@ def test_the_packages_own_script_trains_a_copy_and_scores_that(
     what_is_scored = f"scored: {package}, made by `{trained_by}` on 20"
     assert printed.startswith(why_a_copy + what_is_scored)
     assert f" UTC\nscore {score:.4f} (" in printed
-    assert score == pytest.approx(most_popular_score(*read_split(kit / "data/test_input")))
+    # The copy has the score of the baseline that is trained on the local split.
+    train, valid = read_split(kit / "data/test_input")
+    assert score == pytest.approx(most_popular_score(train, valid))
     assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
     weights_after = {path: path.read_bytes() for path in package.glob("model_task_4*")}
     assert weights_after == weights_before
@@ -812,10 +847,11 @@ def scores(kit: Path) -> dict[str, float]:
         assert re.fullmatch(r"trained on \d,\d{3} answers, 80 questions\n", printed)
         evaluate = [f"task_4/{name}/local_evaluation.py", "--skip_curve"]
         printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
-        score_by_name[name] = read_score(kit / name)
-        score = f"score {score_by_name[name]:.4f} (one mask, targets may not be asked, "
-        assert score in printed
+        score = read_score(kit / name)
+        assert f"score {score:.4f} (one mask, targets may not be asked, " in printed
+        # The evaluation has no doubts about the score, which it would print as notes.
         assert "note: " not in printed
+        score_by_name[name] = score
     return score_by_name
 
 
@@ -825,32 +861,35 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     A mask says which answers are targets. Returns two arrays with an element for each target of
     each game: whether the entry predicts the target right, and the UserId of its student.
     """
-    _, submission = load_package(name, "submission_model_task_4", kit=kit)
-    hits, students = [], []
+    _, entry_module = load_package(name, "submission_model_task_4", kit=kit)
+    is_prediction_right = []
+    students = []
     for phase in layout.PHASES:
         path = kit / "data/test_data" / TASK_4.answers_name(phase)
         reference = read_reference(path, N_QUESTIONS)
-        for mask in sorted(reference.targets)[:5]:
-            game = play(LocalEntry(submission.Submission()), reference, mask)
+        # The table `targets` has the masks as its keys.
+        first_five_masks = sorted(reference.targets)[:5]
+        for mask in first_five_masks:
+            game = play(LocalEntry(entry_module.Submission()), reference, mask)
+            is_prediction_right.append(game.prediction == game.truth)
             # The row of the student of each target. A game's predictions are in the same order.
             row, _ = np.nonzero(reference.targets[mask])
-            hits.append(game.prediction == game.truth)
             students.append(reference.student[row])
-    return np.concatenate(hits), np.concatenate(students)
+    return np.concatenate(is_prediction_right), np.concatenate(students)
 
 
 @needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
 def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
     """The packages predict answers of the 50 students of both phases, whom no package has seen."""
-    popular, students = play_phases(kit, "numpy")
+    is_baseline_right, students = play_phases(kit, "numpy")
     for name in ("item_response", "matrix_factorization", "pytorch"):
-        hits, _ = play_phases(kit, name)
+        is_package_right, _ = play_phases(kit, name)
         # The difference is paired: all packages predict the same answers. The standard error is
         # clustered, because a student's answers are correlated. Over 50 students the gain is 0.08,
         # with a standard error of 0.017. On another machine rounding changes few predictions, so
         # the gain stays above three standard errors.
-        gain = hits.astype(float) - popular
+        gain = is_package_right.astype(float) - is_baseline_right
         assert gain.mean() > 3 * metrics.clustered_standard_error(gain, students), name
 
 
@@ -864,21 +903,23 @@ def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     `published_score` repeats the loop of the published evaluators. In this loop, the entry may also
     ask the questions that it must predict, and it gets 0 for answers that are not revealed.
     """
+    # `run`, not `succeeds`: package.py warns on stderr that the package was trained with --local.
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
-    path = tmp_path / "submission_task_4.zip"
-    with zipfile.ZipFile(path) as archive:
-        assert set(archive.namelist()) == CODE | RECORDS | PACKAGES[name]
+    package_zip = tmp_path / "submission_task_4.zip"
+    weights = PACKAGES[name]
+    with zipfile.ZipFile(package_zip) as archive:
+        assert set(archive.namelist()) == CODE | RECORDS | weights
 
     # Score the zip with the kit's evaluation, by the same rules.
-    evaluate = ["task_4/local_evaluation.py", path, "--skip_curve", "--output_dir", tmp_path]
+    evaluate = ["task_4/local_evaluation.py", package_zip, "--skip_curve", "--output_dir", tmp_path]
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
 
     # Score the package by the published loop.
-    _, submission = load_package(name, "submission_model_task_4", kit=kit)
+    _, entry_module = load_package(name, "submission_model_task_4", kit=kit)
     _, valid = read_split(kit / "data/test_input")
-    expected = published_score(submission.Submission(), valid, N_QUESTIONS)
+    expected = published_score(entry_module.Submission(), valid, N_QUESTIONS)
     assert read_score(tmp_path) == expected
 
 
@@ -917,16 +958,11 @@ class Trainings:
     message_for_known_student: str
 
 
-@pytest.fixture(scope="module", params=PACKAGE_PARAMETERS)
-def trainings(
-    kit: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Trainings:
-    """Train a package on a first file, then on two files, then on the first file again.
+def write_training_files(kit: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Write first.csv and second.csv, and return their answers, of thirty other students each.
 
     The files have only the three columns that training needs.
     """
-    name = request.param
-    folder = tmp_path_factory.mktemp(name)
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)
     students = answers.UserId.unique()
@@ -934,6 +970,22 @@ def trainings(
     second = answers[answers.UserId.isin(students[30:60])]
     first.to_csv(folder / "first.csv", index=False)
     second.to_csv(folder / "second.csv", index=False)
+    return first, second
+
+
+@pytest.fixture(scope="module", params=PACKAGE_PARAMETERS)
+def trainings(
+    kit: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Trainings:
+    """Train a package on a first file, then on two files, then on the first file again.
+
+    Each training replaces the weights in the same folder. After the first training, a package that
+    uses a seed is also trained with another seed. The last training must fail, because a student of
+    the first file is also in the second file.
+    """
+    name = request.param
+    folder = tmp_path_factory.mktemp(name)
+    first, second = write_training_files(kit, folder)
     package = Path(shutil.copytree(kit / "task_4" / name, folder / "package"))
     script = [package / "train_model.py", "--input_dir", folder, "--train_data", "first.csv"]
 
@@ -953,8 +1005,8 @@ def trainings(
     with_other_seed = train("--seed", 1) if uses_seed else None
     on_both = train("--more_train_data", "second.csv")
     on_first_again = train()
-    # A student of the first file now has an answer in the second file too.
-    pd.concat([second, first.iloc[[0]]]).to_csv(folder / "second.csv", index=False)
+    answer_of_known_student = first.iloc[[0]]
+    pd.concat([second, answer_of_known_student]).to_csv(folder / "second.csv", index=False)
     message = fails([*script, "--more_train_data", "second.csv"], kit=kit)
     return Trainings(
         name=name,
@@ -1013,27 +1065,33 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     0 also marks unrevealed answers, an unrevealed answer looks like a wrong answer. The entry can
     still distinguish the two by `can_query`, the questions that may still be asked.
     """
-    model, submission = load_package(name, "submission_model_task_4")
-    weights = model.Model.load(kit / "task_4" / name)
-    reference = read_reference(kit / "data/test_input/valid_task_4.csv", N_QUESTIONS)
-    no_options = np.full_like(reference.option, -1)
+    model_module, entry_module = load_package(name, "submission_model_task_4")
+    model = model_module.Model.load(kit / "task_4" / name)
+    with_options = read_reference(kit / "data/test_input/valid_task_4.csv", N_QUESTIONS)
+    # The number -1 stands for an unknown option.
+    no_options = np.full_like(with_options.option, -1)
+    without_options = replace(with_options, option=no_options)
     games = []
-    for option in (reference.option, no_options):
+    for reference in (with_options, without_options):
         for unobserved in (-1, 0):
             rules = Rules(targets_queryable=targets_queryable, unobserved=unobserved)
-            entry = LocalEntry(submission.Submission(weights))
-            games.append(play(entry, replace(reference, option=option), "IsTarget", rules))
+            entry = LocalEntry(entry_module.Submission(model))
+            games.append(play(entry, reference, "IsTarget", rules))
 
-    for game in games[1:]:
-        assert np.array_equal(game.chosen, games[0].chosen)
-        assert np.array_equal(game.prediction, games[0].prediction)
+    first_game, *other_games = games
+    for game in other_games:
+        assert np.array_equal(game.chosen, first_game.chosen)
+        assert np.array_equal(game.prediction, first_game.prediction)
 
-    # If a target was asked, its prediction must be the revealed answer. A row of `chosen` holds the
-    # questions that one student was asked. `prediction` and `truth` have an element for each
-    # target, in the order of `np.nonzero`.
-    game = games[0]
-    student_row, target = np.nonzero(reference.targets["IsTarget"])
-    questions_asked = game.chosen[student_row]
-    is_asked = (questions_asked == target[:, None]).any(axis=1)
-    assert is_asked.any() == targets_queryable
-    assert np.array_equal(game.prediction[is_asked], game.truth[is_asked])
+    # If a target was asked, its prediction must be the revealed answer. `prediction` and `truth`
+    # have an element for each target, in the order of `np.nonzero`.
+    student_rows, target_questions = np.nonzero(with_options.targets["IsTarget"])
+    # A row of `chosen` holds the questions that one student was asked.
+    is_target_asked = np.array(
+        [
+            question in first_game.chosen[row]
+            for row, question in zip(student_rows, target_questions, strict=True)
+        ]
+    )
+    assert is_target_asked.any() == targets_queryable
+    assert np.array_equal(first_game.prediction[is_target_asked], first_game.truth[is_target_asked])
