@@ -614,9 +614,9 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     copy = kit / "data/test_output/packages/numpy"
     weights.copy_package(package, copy)
     succeeds([copy / "train_model.py", "--local"], kit=kit)
-    # `bring_back_weights` is the quickstart's step that copies the weights and their record. It runs
-    # in this process, not in a script of the copied kit. Without the patch, it would look for the
-    # package in the kit that this process runs in.
+    # `bring_back_weights` is the step of the quickstart that copies the weights and their record.
+    # It runs in this process, not in a script of the copied kit. Without the patch, it would look
+    # for the package in the kit that this process runs in.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)

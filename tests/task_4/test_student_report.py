@@ -507,7 +507,7 @@ def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> lis
             continue
         found.append(
             Subject(
-                name=name,
+                name=str(name),
                 questions=question_ids,
                 share_of_student=report.session.probability[question_ids].mean(),
                 share_of_average=report.bank.share[question_ids].mean(),
@@ -597,8 +597,8 @@ def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> No
         kit / "data/metadata/subject_metadata.csv", index_col="SubjectId"
     )
     expected = metadata_by_subject.loc[rows_of_student.SubjectId]
-    assert (expected.Name.to_numpy() == rows_of_student.Name).all()
-    assert (expected.Level.to_numpy() == rows_of_student.Level).all()
+    assert (expected["Name"].to_numpy() == rows_of_student.Name).all()
+    assert (expected["Level"].to_numpy() == rows_of_student.Level).all()
 
 
 @dataclass(frozen=True)

@@ -959,9 +959,10 @@ class Trainings:
 
 
 def write_training_files(kit: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Write first.csv and second.csv, and return their answers, of thirty other students each.
+    """Write first.csv and second.csv, and return the two tables.
 
-    The files have only the three columns that training needs.
+    Each file has the answers of thirty students. No student is in both files. The files have only
+    the three columns that training needs.
     """
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)
