@@ -169,7 +169,7 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     # P(right answer) times the distance that a right answer moves the mean of the logit.
     movement_by_right = float((WEIGHTS * p_right) @ STEPS)
     # Before the answer is known, the expected movement is 0. So a wrong answer contributes the same
-    # distance in the opposite direction, and the expected distance is twice that of a right answer.
+    # distance in the opposite direction, and the expected distance is twice this product.
     logit_movement = 2 * movement_by_right
     # Then, find how far the mean of the abilities moves. If the mean of the logit moves by one
     # standard deviation (d = deviation), the abilities move by
