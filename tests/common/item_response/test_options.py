@@ -64,8 +64,8 @@ def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
 
     The distance is 1 or 2 (see `options`). A model that knows the quiz can learn the distance from
     the student's other answers in the quiz. Without the quiz, both distances are about equally
-    likely. The mean probability of the chosen options is 0.72 with the quiz and 0.55 without. The
-    limits of the test lie between these numbers.
+    likely. Given that an answer is wrong, the mean probability of the chosen option is 0.72 with
+    the quiz and 0.55 without. The limits of the test lie between these numbers.
     """
     model = fit_options(TRAIN, TRAIN.quiz)
     option, right_option = options(TEST)
@@ -73,7 +73,10 @@ def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
     is_wrong = option != right_option
 
     def p_of_wrong_option(p: np.ndarray) -> float:
-        """Return the mean probability of the chosen wrong options, given a wrong answer."""
+        """Return the mean probability of the chosen wrong options, given a wrong answer.
+
+        `p` has a row for each answer, and a column for each option from 1.
+        """
         p_right = p[rows, right_option - 1]
         p_given_wrong = p[rows, option - 1] / (1 - p_right)
         return float(p_given_wrong[is_wrong].mean())
@@ -118,12 +121,15 @@ def draw_mixed() -> MixedAnswers:
     n_options = np.array([2, 4, 6])[question % 3]
     # Probabilities of the wrong options 2 to 6, shape (answers, 5): 0 if the question lacks them.
     exists = np.arange(2, 7) <= n_options[:, None]
-    p_wrong = exists * 3.0 ** -np.arange(5)
+    popularity = np.array([1, 1 / 3, 1 / 9, 1 / 27, 1 / 81])
+    p_wrong = exists * popularity
     p_wrong /= p_wrong.sum(axis=1, keepdims=True)
     # Draw a wrong option: count how many cumulative probabilities a random number exceeds. The last
     # cumulative probability is 1 and is left out.
     random_number = rng.random(len(student))[:, None]
-    wrong_option = 2 + (random_number > p_wrong.cumsum(axis=1)[:, :4]).sum(axis=1)
+    cumulative = p_wrong.cumsum(axis=1)[:, :4]
+    n_exceeded = (random_number > cumulative).sum(axis=1)
+    wrong_option = 2 + n_exceeded
     is_right = rng.random(len(student)) < 0.5
     return MixedAnswers(
         student=student,
@@ -135,7 +141,7 @@ def draw_mixed() -> MixedAnswers:
 
 
 def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None:
-    """Options that a question lacks get the probability 0.
+    """Options that a question lacks get the probability 0, also from a saved model.
 
     The probabilities of the other options are about their shares in the answers.
     """
@@ -145,7 +151,10 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
     model.fit(*answers.columns, n_options=answers.n_options)
     assert model.n_options_.tolist() == [2, 4, 6] * 3
+
     p = model.predict_proba(student, question)
+
+    # A row for each answer, and a column for each option from 1.
     assert p.shape == (len(student), 6)
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     exists = np.arange(1, 7) <= answers.n_options[:, None]
@@ -159,11 +168,22 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     p_wrong = p[answers.n_options == 6].mean(axis=0)[1:]
     expected_shares = np.array([81, 27, 9, 3, 1]) / 121
     assert_allclose(p_wrong / p_wrong.sum(), expected_shares, atol=0.11)
-    # The model decides on an option in stages: first whether it is the right one, then whether it
-    # is the most popular wrong one, and so on. Questions of two options are decided at stage 0 and
-    # have no answers at stage 1. So their slopes at stage 1 all stay at the mean of the prior.
-    two_options = np.flatnonzero(model.n_options_ == 2)
-    slopes_at_stage_1 = model.discrimination_[1, two_options]
+
+
+def test_a_question_of_two_options_learns_nothing_at_the_second_stage() -> None:
+    """The model decides on an option in stages.
+
+    At stage 0, it decides whether the option is the right one. At stage 1, it decides whether it is
+    the most popular wrong one, and so on. Questions of two options are decided at stage 0 and have
+    no answers at stage 1. So their slopes at stage 1 all stay at the mean of the prior.
+    """
+    answers = draw_mixed()
+    model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
+    model.fit(*answers.columns, n_options=answers.n_options)
+
+    has_two_options = model.n_options_ == 2
+    slopes_at_stage_1 = model.discrimination_[1, has_two_options]
+
     first_slope = np.broadcast_to(slopes_at_stage_1[0], slopes_at_stage_1.shape)
     assert_allclose(slopes_at_stage_1, first_slope, atol=1e-6)
 

@@ -45,35 +45,41 @@ class Planted:
 def plant(
     seed: int, guessing: float = 0.0, change: Callable[[Planted, np.ndarray], None] | None = None
 ) -> Planted:
-    """Simulate answers.
+    """Simulate students, questions and answers. Each student answers about half of the questions.
 
     Before the answers are drawn, `change` may change the logits, shape (students, questions). It
     gets the planted students and questions, still without answers.
     """
     rng = np.random.default_rng(seed)
-    ability = rng.standard_normal(_N_STUDENTS)
-    ability = (ability - ability.mean()) / ability.std()
+    drawn_ability = rng.standard_normal(_N_STUDENTS)
+    # Make the mean exactly 0 and the standard deviation exactly 1.
+    ability = (drawn_ability - drawn_ability.mean()) / drawn_ability.std()
+    # Even the least discriminating questions discriminate a little.
+    discrimination = np.maximum(rng.normal(1.2, 0.3, _N_QUESTIONS), 0.2)
+    difficulty = rng.normal(0, 1, _N_QUESTIONS)
+    # A logistic number exceeds x with the probability sigmoid(-x). So P(group 1) is
+    # sigmoid(-0.5 - ability): able students are seldom in group 1.
+    is_in_group_1 = rng.logistic(size=_N_STUDENTS) > 0.5 + ability
     no_answers = np.zeros(0)
     planted = Planted(
         student=no_answers,
         question=no_answers,
         is_correct=no_answers,
         ability=ability,
-        discrimination=np.maximum(rng.normal(1.2, 0.3, _N_QUESTIONS), 0.2),
-        difficulty=rng.normal(0, 1, _N_QUESTIONS),
-        # A logistic number exceeds x with the probability sigmoid(-x). So P(group 1) is
-        # sigmoid(-0.5 - ability): able students are seldom in group 1.
-        group=(rng.logistic(size=_N_STUDENTS) > 0.5 + ability).astype(int),
+        discrimination=discrimination,
+        difficulty=difficulty,
+        group=is_in_group_1.astype(int),
     )
-    logit = ability[:, None] * planted.discrimination - planted.difficulty
+    logit = ability[:, None] * discrimination - difficulty
     if change is not None:
         change(planted, logit)
     p_right = guessing + (1 - guessing) / (1 + np.exp(-logit))
+    # Draw an outcome for every pair of student and question, and keep half of the outcomes.
     is_right = rng.random(p_right.shape) < p_right
-    student, question = np.nonzero(rng.random(p_right.shape) < 0.5)
-    return replace(
-        planted, student=student, question=question, is_correct=is_right[student, question]
-    )
+    is_answered = rng.random(p_right.shape) < 0.5
+    student, question = np.nonzero(is_answered)
+    is_correct = is_right[student, question]
+    return replace(planted, student=student, question=question, is_correct=is_correct)
 
 
 @pytest.fixture(scope="module")
@@ -107,33 +113,53 @@ def test_intervals_hold_the_true_parameter_as_often_as_they_say(
     assert abs(np.mean(is_inside) - 0.9) < 0.02 + 2 * 0.016
 
 
+def plant_three_abilities(
+    seed: int,
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], dict[str, np.ndarray]]:
+    """Simulate answers of 2,000 students that depend on three abilities of each student.
+
+    Returns
+    -------
+    columns
+        The student and the question of each answer, and whether the answer is right.
+    parameters
+        The true difficulty and discrimination of each of the 120 questions. The statistics have one
+        overall ability: the direction of the mean slopes of all questions. A question's
+        discrimination is its slope in this direction.
+    """
+    n_students, n_questions = 2_000, 120
+    rng = np.random.default_rng(seed)
+    ability = rng.standard_normal((n_students, 3))
+    slopes = rng.normal([1.2, 0, 0], [0.3, 0.5, 0.5], (n_questions, 3))
+    difficulty = rng.normal(0, 1, n_questions)
+    is_answered = rng.random((n_students, n_questions)) < 0.5
+    student, question = np.nonzero(is_answered)
+    logit = (ability[student] * slopes[question]).sum(axis=1) - difficulty[question]
+    # A logistic number is below the logit with the probability sigmoid(logit).
+    is_correct = rng.logistic(size=len(logit)) < logit
+    mean_slopes = slopes.mean(axis=0)
+    direction = mean_slopes / np.linalg.norm(mean_slopes)
+    parameters = {"difficulty": difficulty, "discrimination": slopes @ direction}
+    return (student, question, is_correct), parameters
+
+
 def test_intervals_hold_with_several_abilities() -> None:
     """90 % intervals of difficulty and discrimination hold the planted values 90 % of the time.
 
-    Here answers depend on three abilities. The statistics have one overall ability: the direction
-    of the mean slopes of all questions. A question's discrimination is its slope in this direction.
+    Here answers depend on three abilities.
     """
-    n_students, n_questions = 2_000, 120
     # For each seed and parameter, an array: does the interval of a question hold the planted value?
     is_inside = []
     for seed in range(2):
-        rng = np.random.default_rng(seed)
-        ability = rng.standard_normal((n_students, 3))
-        slopes = rng.normal([1.2, 0, 0], [0.3, 0.5, 0.5], (n_questions, 3))
-        difficulty = rng.normal(0, 1, n_questions)
-        student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.5)
-        logit = (ability[student] * slopes[question]).sum(axis=1) - difficulty[question]
-        is_correct = rng.logistic(size=len(logit)) < logit
-        columns = student, question, is_correct
-        # The answers depend on three abilities. The model has more, the default number: users do
-        # not know how many their answers need, and the intervals must hold nevertheless.
-        table = QuestionStatistics(ItemResponse(guessing=0.0).fit(*columns), *columns).parameters()
-        mean_slopes = slopes.mean(axis=0)
-        direction = mean_slopes / np.linalg.norm(mean_slopes)
-        discrimination = slopes @ direction
-        # A normal number lies within 1.645 standard deviations in 90 % of all cases.
-        for name, truth in (("difficulty", difficulty), ("discrimination", discrimination)):
-            is_inside.append(np.abs(table[name] - truth) < 1.645 * table[f"{name}_error"])
+        columns, parameters = plant_three_abilities(seed)
+        # The model has more than three abilities, the default number: users do not know how many
+        # their answers need, and the intervals must hold nevertheless.
+        model = ItemResponse(guessing=0.0).fit(*columns)
+        table = QuestionStatistics(model, *columns).parameters()
+        for name, truth in parameters.items():
+            # A normal number lies within 1.645 standard deviations in 90 % of all cases.
+            half_width = 1.645 * table[f"{name}_error"]
+            is_inside.append(np.abs(table[name] - truth) < half_width)
     # A true coverage of 87 % to 92 % is allowed. The coverage of 480 intervals has a sampling error
     # of √(0.9 · 0.1 / 480) = 0.014, and twice this error is allowed in addition.
     assert 0.87 - 2 * 0.014 < np.mean(is_inside) < 0.92 + 2 * 0.014
@@ -198,7 +224,7 @@ def test_wrong_difficulties_are_no_misfit() -> None:
     intercepts of the fitted questions are changed by 0.3. Even then, only 5 % of the p-values may
     be below 0.05.
     """
-    planted = plant(16)
+    planted = plant(seed=16)
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(1, guessing=0.0).fit(*columns)
     # A row of the items holds the slope and the intercept of a question. The last row stands for
@@ -219,17 +245,18 @@ def test_wrong_difficulties_are_no_misfit() -> None:
 def test_reliability_is_the_squared_correlation_with_the_true_ability(
     simulations: Simulations,
 ) -> None:
+    """`reliability` returns a table; its first row is about all students."""
     for planted, statistics in simulations:
-        everybody = statistics.reliability().iloc[0]
+        row_of_all = statistics.reliability().iloc[0]
         # An ability of the model is a vector. The statistics use its component in one direction.
         answers = statistics._answers
         estimated_ability = answers.students.mean @ answers.direction
-        squared = np.corrcoef(estimated_ability, planted.ability)[0, 1] ** 2
+        correlation = np.corrcoef(estimated_ability, planted.ability)[0, 1]
         # With 1,000 students, a correlation of about 0.9 has a standard error of 0.006, and its
-        # square has 0.011. The posteriors of abilities are a little too narrow, so the reliability
-        # may be too high by up to 0.025.
-        assert abs(everybody["reliability"] - squared) < 0.025 + 2 * 0.011
-        assert everybody["n_students"] == _N_STUDENTS
+        # square has 0.011. Twice this error is allowed. The posteriors of abilities are a little
+        # too narrow, so the reliability may be too high by up to 0.025.
+        assert abs(row_of_all["reliability"] - correlation**2) < 0.025 + 2 * 0.011
+        assert row_of_all["n_students"] == _N_STUDENTS
 
 
 def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> None:
@@ -262,7 +289,7 @@ def test_a_question_that_able_students_fail_does_not_fit() -> None:
         # Above the average ability, the share of right answers falls.
         logit[:, 7] = 1.5 - 2 * np.abs(planted.ability)
 
-    table = plant(10, change=turn).statistics().item_fit()
+    table = plant(seed=10, change=turn).statistics().item_fit()
     worst = table.sort_values("p").iloc[0]
     assert worst["question"] == 7
     assert worst["p_adjusted"] < 0.01
@@ -275,7 +302,7 @@ def test_two_questions_with_a_common_cause_depend_on_each_other() -> None:
         cause = np.random.default_rng(5).normal(0, 2.5, _N_STUDENTS)
         logit[:, [11, 40]] += cause[:, None]
 
-    table = plant(11, change=share_a_cause).statistics().local_dependence()
+    table = plant(seed=11, change=share_a_cause).statistics().local_dependence()
     first = table.iloc[0]
     assert (first["question"], first["other"]) == (11, 40)
     assert first["p_adjusted"] < 0.001
@@ -285,19 +312,27 @@ def test_two_questions_with_a_common_cause_depend_on_each_other() -> None:
 
 
 def test_a_question_that_is_easier_for_a_group_is_found() -> None:
-    """Question 3 is easier for the students of group 1 ("few"): their logits are larger by 1."""
+    """Question 3 is easier for the students of group 1 ("few"): their logits are larger by 1.
 
-    def ease(planted: Planted, logit: np.ndarray) -> None:
-        # `group` is 1 for the students of group 1, and 0 for all others.
-        logit[:, 3] += planted.group
+    All other questions are equally easy for both groups. An effect of 1 counts as large.
+    """
+    planted_effect = 1.0
 
-    planted = plant(12, change=ease)
+    def ease_question_3(planted: Planted, logit: np.ndarray) -> None:
+        # A column of `logit` belongs to a question. `group` is 1 for the students of group 1, and 0
+        # for all others.
+        logit[:, 3] += planted_effect * planted.group
+
+    planted = plant(seed=12, change=ease_question_3)
     table = planted.statistics().differential_functioning(planted.group_column())
-    assert (table["reference"] == "many").all() and (table["group"] == "few").all()
+    assert (table["reference"] == "many").all()
+    assert (table["group"] == "few").all()
     easier = table.set_index("question").loc[3]
     # The estimate of the effect is a single Newton step from 0, which ends a little short of the
-    # maximum of the likelihood. So 2.5 in place of 2 standard errors are allowed.
-    assert easier["low"] < 1.0 and abs(easier["effect"] - 1.0) < 2.5 * easier["error"]
+    # maximum of the likelihood. So 2.5 in place of 2 standard errors are allowed. `low` is the
+    # lower end of the interval of the effect.
+    assert easier["low"] < planted_effect
+    assert abs(easier["effect"] - planted_effect) < 2.5 * easier["error"]
     assert easier["p_adjusted"] < 0.05
     assert easier["size"] == "large"
     others = table[table["question"] != 3]
@@ -306,7 +341,7 @@ def test_a_question_that_is_easier_for_a_group_is_found() -> None:
 
 
 def test_a_difference_of_ability_alone_is_no_difference_of_questions() -> None:
-    planted = plant(13)
+    planted = plant(seed=13)
     statistics = planted.statistics()
     gap = planted.ability[planted.group == 0].mean() - planted.ability[planted.group == 1].mean()
     assert gap > 0.5
@@ -424,39 +459,50 @@ def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
     """
     planted, statistics = simulations[0]
     columns = planted.student, planted.question, planted.is_correct
-    model = ItemResponse(1, guessing=0.0).fit(*columns)
     order = np.random.default_rng(1).permutation(len(planted.student))
-    shuffled = QuestionStatistics(model, *(column[order] for column in columns))
-    for method in ("parameters", "item_fit"):
-        before = getattr(statistics, method)()
-        after = getattr(shuffled, method)()
-        compared = before.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
-        assert_allclose(before[compared], after[compared], rtol=2e-3, atol=2e-3)
+    shuffled_columns = [column[order] for column in columns]
+    # This estimator equals the estimator of `statistics`: both are fitted to the same answers, in
+    # the same order. Only the statistics get the shuffled answers.
+    model = ItemResponse(1, guessing=0.0).fit(*columns)
+    of_shuffled = QuestionStatistics(model, *shuffled_columns)
+    tables = [
+        (statistics.parameters(), of_shuffled.parameters()),
+        (statistics.item_fit(), of_shuffled.item_fit()),
+    ]
+    for expected, found in tables:
+        compared = expected.columns.difference(["p", "p_adjusted", "chi_square", "misfit"])
+        assert_allclose(expected[compared], found[compared], rtol=2e-3, atol=2e-3)
 
 
 def test_questions_with_few_answers_have_no_estimates() -> None:
-    """Question 5 has few answers. Its estimates are NaN, and other tables leave it out."""
-    planted = plant(14)
+    """Question 5 has few answers. Its estimates are NaN, and other tables leave it out.
+
+    30 answers to a question are needed for estimates.
+    """
+    planted = plant(seed=14)
     # Half of the students have answered question 5. Keep only the answers of the first 50 students,
     # about 25 answers.
     is_kept = (planted.question != 5) | (planted.student < 50)
     columns = planted.student[is_kept], planted.question[is_kept], planted.is_correct[is_kept]
     statistics = QuestionStatistics(ItemResponse(1, guessing=0.0).fit(*columns), *columns)
+
     table = statistics.parameters().set_index("question")
     assert table["n_answers"][5] < 30
     assert table.loc[5, ["difficulty", "discrimination_error"]].isna().all()
     assert table.drop(5).notna().all(axis=None)
     fit = statistics.item_fit().set_index("question")
     assert fit.loc[5, ["misfit", "p", "p_adjusted"]].isna().all()
+
     assert 5 not in statistics.fit_groups()["question"].to_numpy()
+    # A row is about a pair of questions: "question" and "other".
     pairs = statistics.local_dependence()
-    assert not ((pairs["question"] == 5) | (pairs["other"] == 5)).any()
+    assert 5 not in pairs[["question", "other"]].to_numpy()
     groups = statistics.differential_functioning(planted.group_column())
     assert 5 not in groups["question"].to_numpy()
 
 
 def test_several_groups_are_each_compared_with_the_largest() -> None:
-    planted = plant(15)
+    planted = plant(seed=15)
     names = np.array(["a", "b", "b", "c"])[np.arange(_N_STUDENTS) % 4]
     group = pd.Series(names, index=np.arange(_N_STUDENTS)).replace("c", np.nan)
     group[:100] = "d"

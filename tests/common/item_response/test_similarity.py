@@ -32,30 +32,33 @@ def simulate_blocks(
         The block of each question.
     """
     rng = RNG(0)
+    n_questions = n_blocks * BLOCK_SIZE
     # The pairs of a student and a block that the student answers.
     student_of_pair, block_of_pair = np.nonzero(
         rng.random((n_students, n_blocks)) < share_of_blocks
     )
-    # Number the questions in order at first: block b holds the questions 5 b to 5 b + 4. `ordered`
-    # has a row for each pair, with the questions of the block.
-    ordered = block_of_pair[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
-    is_answered = rng.random(ordered.shape) < share_in_block
-    # Then give them shuffled ids, so that the id of a question does not reveal its block.
-    id_of_ordered = rng.permutation(n_blocks * BLOCK_SIZE)
-    block_of_question = np.empty_like(id_of_ordered)
-    block_of_question[id_of_ordered] = np.arange(len(id_of_ordered)) // BLOCK_SIZE
-    question = id_of_ordered[ordered[is_answered]]
-    # Repeat the student of a pair for each question of the block.
-    students = np.broadcast_to(student_of_pair[:, None], ordered.shape)
-    return students[is_answered], question, block_of_question
+    # At first, the questions are numbered block by block: block b holds the numbers 5 b to 5 b + 4.
+    # Both arrays have a row for each pair, and a column for each question of the pair's block.
+    numbers = block_of_pair[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
+    students = np.broadcast_to(student_of_pair[:, None], numbers.shape)
+    is_answered = rng.random(numbers.shape) < share_in_block
+    number = numbers[is_answered]
+    student = students[is_answered]
+    # Then each number is replaced by a random id, which does not reveal the block.
+    id_of_number = rng.permutation(n_questions)
+    block_of_number = np.arange(n_questions) // BLOCK_SIZE
+    block_of_question = np.empty_like(id_of_number)
+    block_of_question[id_of_number] = block_of_number
+    return student, id_of_number[number], block_of_question
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """Many answers take two code paths that few answers do not take.
+    """`cluster_questions` finds the blocks in many answers, which it treats differently from few.
 
-    `cluster_questions` represents a question by a vector with an element for each student. For
-    32,000 students, it projects the vectors at random to fewer dimensions. For 2,500 questions, it
-    computes the similarities not all at once, but part by part.
+    It represents a question by a vector with an element for each student. If there are as many
+    students as here (32,000), it projects the vectors at random to fewer dimensions. If there are
+    as many questions as here (2,500), it computes their similarities not all at once, but part by
+    part.
     """
     # On average, a student answers two of the 500 blocks, and all questions of these two blocks.
     student, question, block = simulate_blocks(
@@ -64,40 +67,66 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
 
     _, cluster = cluster_questions(student, question, seed=4)
 
+    # A level, which is a column of `cluster`, consists of the blocks.
     assert has_level(cluster, block)
-    # The clustering has coarser levels too: some blocks happen to be answered by the same students.
+    # There are coarser levels too: some blocks happen to be answered by the same students.
     assert cluster.shape[1] > 1
     # The same seed gives the same clusters.
     _, again = cluster_questions(student, question, seed=4)
     assert_array_equal(cluster, again)
 
 
+def add_students_of_groups(
+    student: np.ndarray, question: np.ndarray, group_of_question: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add the answers of 300 students who answer whole groups of blocks.
+
+    Each of them answers about 30 % of the groups, and all questions of these groups. The result is
+    the student and the question of each answer.
+    """
+    n_groups = group_of_question.max() + 1
+    # The pairs of a new student and a group that the student answers.
+    new_student, group = np.nonzero(RNG(1).random((300, n_groups)) < 0.3)
+    first_new_id = student.max() + 1
+    students = [student]
+    questions = [question]
+    for id_of_student, group_of_pair in zip(first_new_id + new_student, group, strict=True):
+        questions_of_group = np.flatnonzero(group_of_question == group_of_pair)
+        students.append(np.full(len(questions_of_group), id_of_student))
+        questions.append(questions_of_group)
+    return np.concatenate(students), np.concatenate(questions)
+
+
+def find_mean_sizes(student: np.ndarray, question: np.ndarray, cluster: np.ndarray) -> list[float]:
+    """Return, for each level of clusters, the mean number of answers in a context.
+
+    A context holds a student's answers to the questions of a cluster.
+    """
+    mean_sizes = []
+    for cluster_of_question in cluster.T:
+        cluster_of_answer = cluster_of_question[question]
+        contexts = {*zip(student.tolist(), cluster_of_answer.tolist(), strict=True)}
+        mean_sizes.append(len(question) / len(contexts))
+    return mean_sizes
+
+
 def test_groups_of_blocks_make_a_level_of_their_own() -> None:
-    """400 students answer single blocks, and 300 more answer whole groups of four blocks."""
-    n_groups = 6
-    student, question, block = simulate_blocks(n_students=400, n_blocks=4 * n_groups)
+    """400 students answer single blocks, and 300 more answer whole groups of four blocks.
+
+    The clusters of one level are the blocks, and the clusters of another level are the groups.
+    """
+    student, question, block = simulate_blocks(n_students=400, n_blocks=24)
     group_of_question = block // 4
-    other_student, group = np.nonzero(RNG(1).random((300, n_groups)) < 0.3)
-    # A row for each group of blocks, with the questions of the group.
-    questions_of_groups = np.stack(
-        [np.flatnonzero(group_of_question == number) for number in range(n_groups)]
-    )
-    answered = questions_of_groups[group]
-    student = np.append(student, np.repeat(400 + other_student, answered.shape[1]))
-    question = np.append(question, answered.ravel())
+    student, question = add_students_of_groups(student, question, group_of_question)
 
     _, cluster = cluster_questions(student, question)
 
     assert has_level(cluster, block)
     assert has_level(cluster, group_of_question)
-    # A context holds a student's answers to the questions of a cluster. Levels are chosen so that
-    # the mean number of answers in a context is near 32 in the first (coarsest) level, and near 4
-    # in the last one. The clusterings that come nearest to these targets have mean numbers of 17
-    # and 5.
-    mean_sizes = []
-    for cluster_of_question in cluster.T:
-        contexts = np.unique(np.stack([student, cluster_of_question[question]]), axis=1)
-        mean_sizes.append(len(question) / contexts.shape[1])
+    # Levels are chosen so that the mean number of answers in a context is near 32 in the first
+    # (coarsest) level, and near 4 in the last one. The clusterings that come nearest to these
+    # targets have mean numbers of 17 and 5.
+    mean_sizes = find_mean_sizes(student, question, cluster)
     # From level to level, contexts have fewer answers.
     assert mean_sizes == sorted({*mean_sizes}, reverse=True)
     assert mean_sizes[0] > 10

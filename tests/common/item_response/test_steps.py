@@ -31,8 +31,8 @@ def test_the_number_of_threads_changes_no_result(
 
     `predicts` is the column that the estimator predicts: whether answers are right, or options.
     """
-    # 48,000 answers are enough for the students to be updated in several chunks, and so in several
-    # threads.
+    # 800 students answer 60 questions each. These 48,000 answers are enough for the students to be
+    # updated in several chunks, and so in several threads.
     student, question = np.indices((800, 60)).reshape(2, -1)
     option = RNG(0).integers(1, 5, len(student))
     right_option = question % 4 + 1
@@ -86,10 +86,11 @@ def draw_answers(
     context and the stage. See "Words of the code" in the MODEL.md of `common.item_response`.
     """
     stage = rng.integers(0, n_stages, n_answers)
-    labels = [
-        context.make_label(rng.integers(0, N_CONTEXTS, n_answers), stage, n_stages)
-        for _ in range(n_levels)
-    ]
+    # For each level, the labels of the answers.
+    labels = []
+    for _ in range(n_levels):
+        context_of_answer = rng.integers(0, N_CONTEXTS, n_answers)
+        labels.append(context.make_label(context_of_answer, stage, n_stages))
     student = rng.integers(0, n_students, n_answers)
     item = rng.integers(0, n_items, n_answers)
     _, start, levels = sort_answers(student, labels, n_students)
@@ -162,42 +163,57 @@ def positions_of_item_parameters(k: int) -> list[int]:
     return [*range(k), -1]
 
 
+def slopes_on_effects(observations: Observations, state: State) -> list[np.ndarray]:
+    """Return, for each level, the slopes of the expanded items on the effects of the level's nodes.
+
+    An array has a row for each answer and a column for each node. The slope on the effect of the
+    answer's own node is the standard deviation of this effect, because the expanded fit treats an
+    effect as an ability, and abilities are N(0, 1). All other slopes of a row are 0.
+    """
+    slopes = []
+    for level, variance in zip(observations.levels, state.variance, strict=True):
+        stage_of_node = context.stage_of_label(level.label, n_stages=len(variance))
+        deviation_of_node = np.sqrt(variance[stage_of_node])
+        # Row i of this matrix holds the slopes of the answers in node i.
+        slopes_by_node = np.diag(deviation_of_node)
+        node_of_answer = number_rows(level.start)
+        slopes.append(slopes_by_node[node_of_answer])
+    return slopes
+
+
+def shared_effects(observations: Observations, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the variance of the shared effect of each answer.
+
+    Beside the effects that each student has, a context of the last level has the shared effect,
+    which is the same for all students. Without contexts, there is no such effect.
+    """
+    if not observations.levels:
+        no_effects = np.zeros(len(observations.item))
+        return no_effects, no_effects
+    last_level = observations.levels[-1]
+    label_of_answer = last_level.label[number_rows(last_level.start)]
+    return state.shared.mean[label_of_answer], state.shared.variance[label_of_answer]
+
+
 def expand(observations: Observations, state: State) -> Gaussians:
     """Return an expanded item for each answer, with effects of contexts as abilities.
 
     An expanded item has three kinds of parameters: the slopes of the answer's item on k abilities,
-    a slope on the effect of each node, and an intercept. The abilities of a student are N(0, 1), so
-    the slope on an effect is the effect's standard deviation. It is 0 for nodes that do not hold
-    the answer.
+    a slope on the effect of each node (`slopes_on_effects`), and an intercept. The shared effect is
+    a part of the intercept.
     """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
+    shared_mean, shared_variance = shared_effects(observations, state)
 
-    slopes_on_effects = []
-    for level, variance in zip(observations.levels, state.variance, strict=True):
-        stage = context.stage_of_label(level.label, n_stages=len(variance))
-        deviation = np.sqrt(variance[stage])
-        node_of_answer = number_rows(level.start)
-        # A row for each node: the slopes of its answers. Row i is 0 except for the slope on the
-        # effect of node i.
-        slopes_by_node = np.diag(deviation)
-        slopes_on_effects.append(slopes_by_node[node_of_answer])
-
-    # Beside the effects that each student has, a context of the last level has the shared effect,
-    # which is the same for all students. It is added to the intercept of each answer in the
-    # context. The intercept's variance grows by the variance of the shared effect, see below.
-    shared_mean = np.zeros(len(items.mean))
-    shared_variance = np.zeros(len(items.mean))
-    if observations.levels:
-        last_level = observations.levels[-1]
-        label_of_answer = last_level.label[number_rows(last_level.start)]
-        shared_mean = state.shared.mean[label_of_answer]
-        shared_variance = state.shared.variance[label_of_answer]
-
+    slopes_on_abilities = items.mean[:, :k]
     intercept = items.mean[:, k] + shared_mean
-    mean = np.column_stack([items.mean[:, :k], *slopes_on_effects, intercept])
+    mean = np.column_stack(
+        [slopes_on_abilities, *slopes_on_effects(observations, state), intercept]
+    )
     # The slopes on effects are known exactly, so their covariances are 0. For each answer, `np.ix_`
     # selects the rows and columns of the item's own parameters: they get the item's covariance.
+    # The variance of the shared effect is added to the variance of the intercept.
     n_answers, n_parameters = mean.shape
     covariance = np.zeros((n_answers, n_parameters, n_parameters))
     own_positions = positions_of_item_parameters(k)
@@ -330,20 +346,21 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """Two fits of the same answers agree on the sums (gradient and curvature) of each item.
+    """Two fits of the same answers agree on the sums of each item: its gradient and its curvature.
 
-    The fit under test knows contexts and their effects. It returns sums over all answers to an
-    item. The expanded fit has each effect as a further ability, and an expanded item for each
-    answer. So it returns sums for each answer. `sums_of_answers` removes what effects add to the
-    sums of an answer. The test then adds up the sums of all answers to an item.
+    An item's gradient and curvature are sums over the answers to the item. The fit under test, with
+    effects of contexts, returns these sums. The expanded fit, in which each effect is a further
+    ability, has an item of its own for each answer. So it returns a gradient and a curvature for
+    each answer. `sums_of_answers` removes from these what the effects add, and the test then adds
+    up the answers to each item.
     """
     n_items = two_fits.observations.n_items
     item = two_fits.observations.item
-    gradient, curvature = sums_of_answers(two_fits)
-    expected_gradient = np.zeros((n_items, *gradient.shape[1:]))
-    np.add.at(expected_gradient, item, gradient)
-    expected_curvature = np.zeros((n_items, *curvature.shape[1:]))
-    np.add.at(expected_curvature, item, curvature)
+    gradient_of_answer, curvature_of_answer = sums_of_answers(two_fits)
+    expected_gradient = np.zeros((n_items, *gradient_of_answer.shape[1:]))
+    np.add.at(expected_gradient, item, gradient_of_answer)
+    expected_curvature = np.zeros((n_items, *curvature_of_answer.shape[1:]))
+    np.add.at(expected_curvature, item, curvature_of_answer)
 
     gradient_of_item, curvature_of_item = model.unpack_sums(two_fits.item_sums)
 
@@ -371,22 +388,23 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
     # The parameters of an expanded item are k slopes on abilities, then the slopes on the effects
     # of level 0, of level 1 and so on, and last the intercept. For each level, `ends` holds the
     # position after the level's last slope.
-    ends = two_fits.k + np.cumsum([len(level.label) for level in levels])
+    n_nodes_of_level = [len(level.label) for level in levels]
+    ends = two_fits.k + np.cumsum(n_nodes_of_level)
 
-    # `effects` holds the sum of the effects of a level and of the levels above it.
-    for level, effects, end in zip(levels, state.effects, ends, strict=True):
+    for level, effects_of_node, end in zip(levels, state.effects, ends, strict=True):
+        # The effect at a node is the sum of the effects of this level and of the levels above it.
+        effect_of_answer = effects_of_node[number_rows(level.start)]
         moments = steps.logit_moments(
-            state.students,
-            state.items,
-            student,
-            observations.item,
-            effects[number_rows(level.start)],
+            state.students, state.items, student, observations.item, effect_of_answer
         )
-        without_deeper_levels = Gaussians(expanded_items.mean.copy(), expanded_items.covariance)
-        # Remove the slopes on effects of deeper levels.
-        without_deeper_levels.mean[:, end:-1] = 0
+        # With slopes of 0, the effects of deeper levels have no influence.
+        mean_without_deeper_levels = expanded_items.mean.copy()
+        mean_without_deeper_levels[:, end:-1] = 0
         expanded_moments = steps.logit_moments(
-            two_fits.expanded.students, without_deeper_levels, student, expanded_item
+            two_fits.expanded.students,
+            Gaussians(mean_without_deeper_levels, expanded_items.covariance),
+            student,
+            expanded_item,
         )
         assert_allclose(moments, expanded_moments, atol=1e-3)
 
@@ -394,13 +412,13 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
     """`standardise` gives abilities the mean 0 and the covariance I (the identity matrix).
 
-    It changes the items accordingly, so that the mean and the variance of each answer's logit stay
-    the same.
+    It changes the items and their prior accordingly, so that the mean and the variance of each
+    answer's logit stay the same.
     """
-    observations, state = make_case(seed=7, n_levels=1)
-    # `standardise` must scale the prior of the items in the same way as the items. The last line of
-    # the test checks this: here the items become their own prior, and both must stay equal.
-    state, _ = steps.pass_over_answers(observations, replace(state, prior=state.items))
+    observations, start = make_case(seed=7, n_levels=1)
+    # The items are their own prior here. Since `standardise` must change both in the same way, they
+    # must still be equal at the end.
+    state, _ = steps.pass_over_answers(observations, replace(start, prior=start.items))
     # For each answer, the number of its student and the number of its node (a student's context).
     student = number_rows(observations.start)
     node_of_answer = number_rows(observations.levels[0].start)

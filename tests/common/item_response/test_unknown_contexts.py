@@ -40,22 +40,27 @@ def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
     """`with_subjects` makes an estimator that knows subjects, but no effects of subjects.
 
     So the share of a subject's questions that a student is expected to answer right follows from
-    the student's abilities alone, as do the predictions of `without_contexts`. The subject of a
-    question is a number from 0 to 4: the question's id modulo 5.
+    the student's abilities alone. `without_contexts` makes an estimator whose predictions also
+    follow from the abilities alone, and the share is the mean of these predictions. The subject of
+    a question is a number from 0 to 4 here: the question's id modulo 5.
     """
     model = fit(TRAIN, groups(TRAIN), n_steps=4)
     questions = model.question_ids_
-    subject = TRAIN.question % 5
-    table = model.with_subjects(TRAIN.student, subject).mastery(questions % 5)
-    n_answers = TRAIN.groupby([TRAIN.student, subject]).size()
+    subject_of_question = questions % 5
+    subject_of_answer = TRAIN.question % 5
+
+    table = model.with_subjects(TRAIN.student, subject_of_answer).mastery(subject_of_question)
+
+    n_answers = TRAIN.groupby([TRAIN.student, subject_of_answer]).size()
     assert_array_equal(table.n_answers, n_answers)
-    # Choose any row of the table. It is about a student and a subject.
+    # Check one row of the table, here the eighth. It is about a student and a subject.
     row = table.iloc[7]
-    of_subject = questions[questions % 5 == row.subject]
-    student = np.full(len(of_subject), int(row.student))
-    p = model.without_contexts().predict_proba(student, of_subject)
+    questions_of_subject = questions[subject_of_question == row.subject]
+    student = np.full(len(questions_of_subject), int(row.student))
+    p = model.without_contexts().predict_proba(student, questions_of_subject)
+    p_right = p[:, 1]
     # `mastery` computes the share from 20 questions that represent the subject.
-    assert row.share == pytest.approx(p[:, 1].mean(), abs=0.02)
+    assert row.share == pytest.approx(p_right.mean(), abs=0.02)
     assert row.low < row.share < row.high
 
 
