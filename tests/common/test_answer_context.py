@@ -27,13 +27,18 @@ def simulate_pairs() -> pd.DataFrame:
     many blocks, so that quizzes differ from clusters. Every class takes every quiz.
     """
     rng = np.random.default_rng(0)
-    # Each row, which is a student, is a random choice of 6 blocks.
-    takes_block = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
-    takes_question = np.repeat(takes_block, 5, axis=1)
-    # The pairs of student and question in random order.
-    student, question = rng.permutation(np.argwhere(takes_question)).T
-    block = question // 5
-    # Questions that are ten apart are in the same quiz, so a block has questions of five quizzes.
+    n_students, n_blocks, block_size = 64, 20, 5
+    # Each row belongs to a student. First each student takes the first 6 blocks. Then the columns
+    # of each row are shuffled, so that each student takes 6 blocks at random.
+    takes_first_6 = np.tile(np.arange(n_blocks) < 6, (n_students, 1))
+    takes_block = rng.permuted(takes_first_6, axis=1)
+    takes_question = np.repeat(takes_block, block_size, axis=1)
+    # The pairs of student and question, in random order.
+    pairs = np.argwhere(takes_question)
+    student, question = rng.permutation(pairs).T
+    block = question // block_size
+    # Questions that are ten apart are in the same quiz. The five questions of a block are in five
+    # different quizzes.
     quiz = question * 3 % 10
     school_class = student % 7
     columns = {
@@ -122,18 +127,17 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    """Whether quizzes are used depends on the pairs to predict, not on the training answers.
+    """Quizzes are used if they are known for at least half of the pairs to predict.
 
-    The training answers would mislead here. If few pairs to predict have known quizzes, all
-    training answers have known quizzes. If most pairs to predict have known quizzes, no training
-    answer has one.
+    The quizzes of the training answers do not matter, so here they say the opposite: all of them
+    are known if the quizzes must not be used, and none is known if the quizzes must be used.
     """
-    # For each pair, whether its quiz is known. The training answers come first.
-    knows_quiz = np.empty(N_PAIRS, bool)
-    knows_quiz[:N_TRAIN] = not uses_quizzes
-    knows_quiz[N_TRAIN:] = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT
+    knows_quizzes_of_training = not uses_quizzes
+    knows_quiz_to_predict = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT
+    # The training answers come first.
+    knows_quiz = np.append(np.full(N_TRAIN, knows_quizzes_of_training), knows_quiz_to_predict)
     write_metadata(tmp_path, knows_quiz)
-    # Clusters of questions, which are the blocks, are used instead of quizzes.
+    # If quizzes are not used, the contexts are clusters of questions, which are the blocks.
     uses_clusters = has_level(find(tmp_path), PAIRS.block)
     assert uses_clusters == (not uses_quizzes)
 

@@ -1,6 +1,7 @@
 """The number of options of questions: how files state it, and which statements are refused."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from common import answer_options, reading, schema
 from common.answers import read_answers, read_right_or_wrong
@@ -45,18 +46,29 @@ def test_answers_to_questions_with_four_options_get_no_column(write: Write) -> N
 
 
 def test_a_file_with_answer_ids_has_four_options(write: Write) -> None:
+    """A file with AnswerIds is a file of the challenge, whose questions have four options.
+
+    `OWN_ROWS` has no option above 3. Without AnswerIds, the number of options would be 3.
+    """
     path = write("challenge.csv", with_column("AnswerId", range(4)))
     assert answer_options.count_options(read_answers(path)) == 4
-    # In the second of these rows, the student chooses option 5.
+
+
+@pytest.mark.parametrize("read", [read_answers, read_right_or_wrong])
+def test_a_fifth_option_is_a_fault_in_a_file_with_answer_ids(
+    write: Write, read: Callable[[Path], pd.DataFrame]
+) -> None:
+    """In a user's own file, task 1 (`read_right_or_wrong`) ignores options that it cannot use.
+
+    In a file with AnswerIds, which is a file of the challenge, an option above 4 is a fault.
+    """
+    # The student of the last row chooses option 5, the last cell but one.
     rows = ["7,0,1,2,2,0", "9,1,0,1,5,1"]
     path = write("above.csv", to_csv(f"{OWN_HEADER},AnswerId", rows))
-    # In a user's own file, task 1 (`read_right_or_wrong`) ignores options that cannot be used. But
-    # this file has AnswerIds, so it is a file of the challenge, where the option 5 is a fault.
-    for read in (read_answers, read_right_or_wrong):
-        with pytest.raises(InputError) as fault:
-            read(path)
-        expected = "column 'AnswerValue': row 3 is '5', expected a whole number from 1 to 4"
-        assert str(fault.value) == f"{path}: {expected}"
+    with pytest.raises(InputError) as fault:
+        read(path)
+    expected = "column 'AnswerValue': row 3 is '5', expected a whole number from 1 to 4"
+    assert str(fault.value) == f"{path}: {expected}"
 
 
 def test_the_column_counts_even_if_there_are_answer_ids(write: Write) -> None:

@@ -11,19 +11,28 @@ HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
+    """The answers keep their order even if the file is so long that it is read in blocks."""
     # A file is read in blocks of 4 MiB. A file with 400,000 rows is longer than two blocks.
     block_size = 4 << 20
+    n_answers = 400_000
     rng = np.random.default_rng(0)
-    pairs = rng.permutation(400_000)
-    student = pairs // 500 + 100_000
-    question = pairs % 500
-    option, correct = rng.integers(1, 5, (2, len(pairs)))
-    columns = [question, student, pairs, option == correct, correct, option]
+    answer_id = rng.permutation(n_answers)
+    # 800 students answer all of 500 questions.
+    student = answer_id // 500 + 100_000
+    question = answer_id % 500
+    option, right_option = rng.integers(1, 5, (2, n_answers))
+    is_right = option == right_option
+    # The columns in the order of `HEADER`.
+    columns = [question, student, answer_id, is_right, right_option, option]
     rows = np.column_stack(columns).tolist()
-    path = write("a.csv", HEADER + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    lines = [",".join(map(str, row)) + "\n" for row in rows]
+    path = write("a.csv", HEADER + "".join(lines))
     assert path.stat().st_size > 2 * block_size
+
     answers = read_answers(path, ids=True)
+
     assert [*answers] == HEADER.strip().split(",")
+    # Ids are stored in four bytes, outcomes and options in one byte.
     assert [str(dtype) for dtype in answers.dtypes] == 3 * ["int32"] + 3 * ["int8"]
     for name, values in zip(answers, columns, strict=True):
         assert np.array_equal(answers[name], values)

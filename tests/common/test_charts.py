@@ -63,18 +63,18 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Find out how the axis turns a value into a position, from the dot of each row. The last row
-    # has no dot, because its value is NaN. There, use the mark instead.
-    labels = [row.label for row in DOTS]
-    values = [row.mark if isnan(row.value) else row.value for row in DOTS]
-    # `on_scale` also checks that the positions fit one scale. Let it check a mark, too: the mark of
-    # the first row.
-    labels.append(DOTS[0].label)
-    values.append(DOTS[0].mark)
-    # The tooltip of a shape shows its label and value, and `places` finds the shape by the tooltip.
+    # Find out how the axis turns a value into a horizontal position, from one shape of each row:
+    # its dot, or its mark if the row has no dot because its value is NaN. The last element is the
+    # mark of the first row, so that the scale of marks is checked, too.
+    labels = [row.label for row in DOTS] + [DOTS[0].label]
+    values = [row.mark if isnan(row.value) else row.value for row in DOTS] + [DOTS[0].mark]
+    # The tooltip of a shape shows its label and value. `places` finds the positions of the shapes
+    # with the given tooltips.
     tooltips = [f"{label}: {value:.3f}" for label, value in zip(labels, values, strict=True)]
     places, heights = chart.places(tooltips)
-    return DotChart(chart, on_scale(values, places), heights)
+    # `on_scale` checks that all positions fit one scale, and returns the scale.
+    x_of_value = on_scale(values, places)
+    return DotChart(chart, x_of_value, heights)
 
 
 def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:

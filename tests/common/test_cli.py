@@ -29,7 +29,9 @@ cli.run(main)
 def kit(tmp_path: Path) -> Path:
     """Make a kit of empty data files and the script `model.py`.
 
-    From its flags, the script finds the paths of the metadata and of its output, and prints them.
+    The script finds the paths of the metadata and of its output from the flags of its command, such
+    as `--input_dir`, and prints the paths.
+
     The kit also holds three links: a symlink to the folder of training data, a symlink that leads
     to itself, and a hard link to a training file.
     """

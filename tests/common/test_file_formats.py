@@ -95,18 +95,21 @@ def test_a_csv_in_a_zip_may_be_utf_16(write: Write) -> None:
 def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> None:
     """Scores on simulated answers are marked, so a copy in another format must be recognised.
 
-    A sketch of a simulated file is compared with the rows of a copy. The copies are UTF-16 with a
-    byte order mark, and gzip.
+    The kit knows a simulated file by a sketch of its rows, and compares the rows of a copy with it.
     """
+    header = "UserId,QuestionId,IsCorrect\n"
     rng = np.random.default_rng(0)
-    rows = "".join(f"{k % 90},{k // 90},{rng.integers(2)}\n" for k in range(2000))
-    text = f"UserId,QuestionId,IsCorrect\n{rows}"
-    known = {"train.csv": row_sketches.sketch(write("train.csv", text))}
+    is_right = [int(rng.integers(2)) for _ in range(2000)]
+    pairs = [f"{number % 90},{number // 90}" for number in range(2000)]
+    rows = [f"{pair},{right}\n" for pair, right in zip(pairs, is_right, strict=True)]
+    simulated = header + "".join(rows)
+    known = {"train.csv": row_sketches.sketch(write("train.csv", simulated))}
     for name in ("UTF-16 with a mark", "gzip"):
-        assert row_sketches.is_known(write("copy.csv", CONVERSIONS[name](text)), [known])
-    # If all outcomes are swapped (0 becomes 1, and 1 becomes 0), the answers are other answers. The
-    # digit 2 keeps the place of the new 1 until the old 1 is replaced.
-    swapped = text.replace(",0\n", ",2\n").replace(",1\n", ",0\n").replace(",2\n", ",1\n")
+        copy = write("copy.csv", CONVERSIONS[name](simulated))
+        assert row_sketches.is_known(copy, [known])
+    # If right answers become wrong and wrong ones right, the answers are other answers.
+    swapped_rows = [f"{pair},{1 - right}\n" for pair, right in zip(pairs, is_right, strict=True)]
+    swapped = header + "".join(swapped_rows)
     assert not row_sketches.is_known(write("copy.csv", swapped.encode("utf-16")), [known])
 
 
@@ -162,16 +165,20 @@ def test_another_format_is_named_with_what_to_do(
 def test_a_small_gzip_file_cannot_fill_the_memory(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_formats, "_MIN_UNPACKED", 1 << 20)
-    text = "QuestionId,IsCorrect\n" + "7,1\n" * (1 << 20)
+    """A gzip file may unpack to 100 times its size, or to `_MIN_UNPACKED` bytes if that is more."""
+    n_rows = 1 << 20
+    text = "QuestionId,IsCorrect\n" + "7,1\n" * n_rows
     content = gzip.compress(text.encode())
-    assert 100 * len(content) < len(text)
+    # The text is larger than both limits.
+    monkeypatch.setattr(file_formats, "_MIN_UNPACKED", 1 << 20)
+    assert len(text) > 1 << 20
+    assert len(text) > 100 * len(content)
     path = write("a.csv", content)
     with pytest.raises(InputError, match="bytes unpack to more than 1,048,576 bytes; if"):
         read_table(path, COLUMNS)
     # The same file is accepted if every file may unpack to that many bytes.
     monkeypatch.setattr(file_formats, "_MIN_UNPACKED", len(text))
-    assert len(read_table(path, COLUMNS)) == 1 << 20
+    assert len(read_table(path, COLUMNS)) == n_rows
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
 ) -> None:
     """A file whose fingerprint differs from the marker's does not count as simulated.
 
-    Markers of former versions of the kit hold the SHA-256 of the whole file instead of a
-    fingerprint, and are accepted too. `version` tells which of the two this marker holds. `change`
-    tells how the file is changed afterwards.
+    The marker is written first, and then the file is changed as `change` says. Markers of former
+    versions of the kit hold the SHA-256 of the whole file instead of a fingerprint, and are
+    accepted too. If `version` is "former", the marker is such a marker.
     """
     path = tmp_path / "train_data/a.csv"
     path.parent.mkdir()

@@ -110,15 +110,20 @@ def test_without_students_accuracy_has_no_standard_error() -> None:
 
 
 def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluster() -> None:
+    """For n answers of G students, the standard error is √(G / (G − 1) · Σ d²) / n.
+
+    For each student, d is the sum of the deviations from the mean over the student's answers: a
+    right prediction counts 1, a wrong one 0. Here n = 3, G = 2 and G / (G − 1) = 2.
+    """
+    # The first answer is by student 0, and its prediction is right. The other two answers are by
+    # student 1; one prediction is right and one is wrong.
     student = np.array([0, 1, 1])
     score = metrics.accuracy(TRUTH, PREDICTION, student)
     assert score.value == 2 / 3
     assert score.n == 3
-    # The mean is 2/3. Student 0 is predicted right once; student 1 is predicted right and wrong.
+    # The mean is 2/3.
     deviation_of_0 = 1 - 2 / 3
     deviation_of_1 = (1 - 2 / 3) + (0 - 2 / 3)
-    # For n answers of G students, the standard error is √(G / (G − 1) · Σ d²) / n, where d is the
-    # sum of a student's deviations from the mean. Here n = 3, G = 2 and G / (G − 1) = 2.
     sum_of_squares = deviation_of_0**2 + deviation_of_1**2
     assert score.error == pytest.approx(np.sqrt(2 * sum_of_squares) / 3)
 
@@ -153,11 +158,16 @@ def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> Non
 
 @pytest.mark.parametrize("n_categories", [2, 4])
 def test_scores_of_probabilities_are_those_of_scikit_learn(n_categories: int) -> None:
+    """`score_probabilities` gets probabilities or weights, which it divides by their sums.
+
+    Here it gets weights. scikit-learn gets the probabilities that follow from these.
+    """
     rng = np.random.default_rng(0)
     truth = rng.integers(n_categories, size=500)
     # Rounding to one decimal makes many weights 0 or equal. Such weights test the limits of the log
     # loss, and ties in the AUC.
     weight = rng.gamma(0.5, size=(500, n_categories)).round(1)
+    # A row without any weight gets equal weights.
     weight[weight.sum(axis=1) == 0] = 1
     p = weight / weight.sum(axis=1, keepdims=True)
     labels = range(n_categories)

@@ -103,20 +103,24 @@ def test_a_damaged_record_of_official_files_makes_nothing_official(
 def test_a_split_of_official_answers_is_official(
     write: Write, tmp_path: Path, recorded: Origin
 ) -> None:
-    """A split counts as official while its source is an unchanged official file.
+    """A file of a split counts as official while its source is an unchanged official file.
 
-    The split's record may say "unknown": an earlier version of the kit could not recognise official
-    files. Once the source has changed, the origin in the record counts.
+    Once the source has changed, the origin counts that the split's record states. It may be
+    "unknown", even if the source was official: an earlier version of the kit could not recognise
+    official files.
     """
-    # The source, and a file of the split, whose record names the source.
-    train = write("data/train_data/train.csv", OWN)
-    make_official(tmp_path / "data", train)
-    valid = write("data/test_input/valid.csv", OWN.replace("0", "1"))
-    made_from = {"../train_data/train.csv": fingerprints.fingerprint(train)}
-    write_provenance(valid, origin=recorded, made_from=made_from)
-    assert provenance.origin_of(valid) is Origin.OFFICIAL
-    train.write_text(OWN.replace("2", "3"))
-    assert provenance.origin_of(valid) is recorded
+    source = write("data/train_data/train.csv", OWN)
+    make_official(tmp_path / "data", source)
+    other_answers = OWN.replace("0", "1")
+    file_of_split = write("data/test_input/valid.csv", other_answers)
+    made_from = {"../train_data/train.csv": fingerprints.fingerprint(source)}
+    write_provenance(file_of_split, origin=recorded, made_from=made_from)
+    assert provenance.origin_of(file_of_split) is Origin.OFFICIAL
+
+    changed_source = OWN.replace("2", "3")
+    source.write_text(changed_source)
+
+    assert provenance.origin_of(file_of_split) is recorded
 
 
 def test_a_record_that_names_its_own_file_as_a_source_leads_nowhere(write: Write) -> None:
@@ -255,12 +259,13 @@ def test_the_marker_has_a_sketch_of_every_file_with_outcomes(simulated_kit: Path
 def test_answers_of_other_students_are_of_unknown_origin(
     predicted_kit: Path, tmp_path: Path
 ) -> None:
-    """The file has the name, columns and ids of a simulated file, but other outcomes.
+    """A file of answers has the name, columns and ids of a simulated file, but other outcomes.
 
-    The score's page says that the origin is unknown.
+    The page of the score on these answers says that their origin is unknown.
     """
     path = tmp_path / layout.VALID_TASK_1_2
     answers = pd.read_csv(predicted_kit / "data/test_input" / layout.VALID_TASK_1_2)
+    # Shuffle the outcomes, but leave the ids where they are.
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
     answers[outcomes] = answers[outcomes].sample(frac=1, random_state=0).to_numpy()
     answers.to_csv(path, index=False)
@@ -349,14 +354,16 @@ def test_students_of_ones_own_in_task_4_have_files_of_their_own(
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     succeeds(["task_4/numpy/train_model.py", "--local"], kit=kit)
     answers = pd.read_csv(kit / "data/test_input" / layout.VALID_TASK_4)
-    first = answers["UserId"].unique()[:5]
-    few = answers[answers["UserId"].isin(first)]
-    few.to_csv(kit / "data/test_input/few.csv", index=False)
+    first_five = answers["UserId"].unique()[:5]
+    answers_of_few = answers[answers["UserId"].isin(first_five)]
+    answers_of_few.to_csv(kit / "data/test_input/few.csv", index=False)
     flags = ["--ref_data", "few.csv", "--skip_curve", "--output_dir", tmp_path]
     succeeds(["task_4/numpy/local_evaluation.py", *flags], kit=kit)
     names = {path.name for path in tmp_path.glob("*task_4*")}
     assert names == {"scores_task_4_own.txt", "scores_task_4_own.html", "sequence_task_4_own.csv"}
-    assert origin_on_page(tmp_path, "task_4_own") == ("simulated", True)
+    origin, is_on_page = origin_on_page(tmp_path, "task_4_own")
+    assert origin == "simulated"
+    assert is_on_page
 
 
 # ---- Hosted simulated answers --------------------------------------------------------------------
@@ -371,13 +378,14 @@ def hosted(tmp_path: Path) -> Path:
     """
     data = tmp_path / "data"
 
-    def write(folder: Path) -> dict[str, Any]:
+    def write_training_answers(folder: Path) -> dict[str, Any]:
         path = folder / "train_data" / layout.TRAIN_TASK_1_2
         path.parent.mkdir()
         path.write_text(OWN)
+        # There is nothing more to say about the simulation in the marker.
         return {}
 
-    place_simulated(data, ["train_data"], write)
+    place_simulated(data, ["train_data"], write_training_answers)
     marker_path = data / layout.SIMULATED_MARKER_NAME
     marker = json.loads(marker_path.read_text())
     marker["hosted"] = True

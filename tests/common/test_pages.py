@@ -25,19 +25,22 @@ def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     """
     html = page_of(pages.part("table", HEADER, ROWS, caption="<what>", stacks=stacks))
 
+    # The page shows the title and the whole table, whose special characters are shown as text.
     page = read_page(html)
     assert page.headings == ["<title>"]
     table = page.table("<what>")
     assert table.columns == HEADER
     assert table.rows == ROWS
+    # A row has three cells, of which all but the first are labelled.
     labels_of_row = ["score &amp; more", "seeds"] if stacks else []
-    assert re.findall(r'data-label="(.*?)"', html) == labels_of_row * len(ROWS)
+    labels = re.findall(r'data-label="(.*?)"', html)
+    assert labels == labels_of_row * len(ROWS)
     # A table that is too wide scrolls inside this element.
     assert '<div class="wide"><table' in html
-    # The only rule that shows labels is among the rules of narrow screens, which come last.
+    # The only rule that shows labels is among the rules of narrow screens, which end the style.
     shows_labels = "content: attr(data-label)"
-    start_of_narrow_screens = html.index("@media (max-width: 34rem)")
-    rules_of_narrow_screens = html[start_of_narrow_screens : html.index("</style>")]
+    _, _, rest_of_page = html.partition("@media (max-width: 34rem)")
+    rules_of_narrow_screens, _, _ = rest_of_page.partition("</style>")
     assert html.count(shows_labels) == 1
     assert rules_of_narrow_screens.count(shows_labels) == 1
 

@@ -84,16 +84,18 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["empty", "CSV", "cut off", "a changed value"])
 def test_a_file_of_another_format_or_a_damaged_one_is_refused(tmp_path: Path, damage: str) -> None:
+    """`damage` names one of several contents that replace a valid Parquet file."""
     path = tmp_path / "p.parquet"
     write_probabilities(frame(), task=1, probability=P_RIGHT, path=path)
-    whole = path.read_bytes()
-    first_value = whole.index(P_RIGHT.astype(np.float32).tobytes())
+    valid = path.read_bytes()
+    # Where the first byte of the first probability lies in the file.
+    position = valid.index(P_RIGHT.astype(np.float32).tobytes())
     contents = {
         "empty": b"",
         "CSV": b"UserId,QuestionId\n",
-        "cut off": whole[:-100],
+        "cut off": valid[:-100],
         # Only a checksum reveals that one byte of a probability differs.
-        "a changed value": whole[:first_value] + b"\1" + whole[first_value + 1 :],
+        "a changed value": valid[:position] + b"\1" + valid[position + 1 :],
     }
 
     path.write_bytes(contents[damage])

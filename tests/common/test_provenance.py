@@ -133,9 +133,9 @@ def test_code_of_the_kit_is_noted_without_the_libraries_in_its_folder(
 ) -> None:
     """When a script starts, the kit notes the files of the code that it has imported.
 
-    Later it checks whether this code has changed. Files in a virtual environment in the kit's
-    folder are left out: there are more than a thousand. The test enters a script of the kit and a
-    library into `sys.modules`, as if they had been imported.
+    `provenance.RUN` holds these notes. Later the kit checks whether this code has changed. Files in
+    a virtual environment in the kit's folder are left out: there are more than a thousand. The test
+    enters a script of the kit and a library into `sys.modules`, as if they had been imported.
     """
     script = write("task_1/idea.py", "1")
     library = write(".venv/lib/python3/site-packages/library.py", "2")

@@ -39,8 +39,8 @@ def is_dates(values: pd.Series, expected: list[str]) -> bool:
 def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
     """Circumstances are metadata of an answer, such as its date, quiz and class.
 
-    The result has a row for each AnswerId in `wanted`. A missing group, quiz or scheme of work is
-    read as -1.
+    The result has a row for each AnswerId in `wanted`, in this order. A missing number is read as
+    -1, and a missing date or confidence as missing.
     """
     # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(
@@ -307,16 +307,16 @@ def test_official_questions_have_the_parents_of_their_subjects_too(
 
     found = metadata.read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
 
-    # Every listed subject is found. `found` has a row for each subject of a question; "row" is the
-    # position of the question in the file, in increasing order.
+    # Every listed subject is found. `found` has a row for each subject of a question. Its column
+    # "row" is the position of the question in the file, and its column "subject" is the position of
+    # the subject in the tree.
     assert found["row"].is_monotonic_increasing
     n_subjects_found = found.groupby("row").size().tolist()
     n_subjects_listed = [len(text.split(",")) for text in frame.SubjectId]
     assert n_subjects_found == n_subjects_listed
     # If a question has a subject, it also has the subject's parent. The root has no parent (-1).
-    parents = found.assign(subject=found["subject"].map(tree["parent"]))
-    parents = parents[parents["subject"] >= 0]
-    # Sets of pairs (position of the question, subject).
-    all_subjects = {*found.itertuples(index=False, name=None)}
-    all_parents = {*parents.itertuples(index=False, name=None)}
-    assert all_parents <= all_subjects
+    pairs = {*zip(found["row"], found["subject"], strict=True)}
+    parent_of_subject = tree["parent"].to_numpy()
+    for question, subject in pairs:
+        parent = parent_of_subject[subject]
+        assert parent == -1 or (question, parent) in pairs

@@ -464,22 +464,29 @@ KEYCTL_UNLINK = 9
 KEYCTL_SEARCH = 10
 
 
+def numbers_of_key_calls():
+    """Return the numbers of the system calls add_key and keyctl; libc has no functions for them."""
+    if platform.machine() == "x86_64":
+        return 248, 250
+    # These are the numbers of aarch64 and riscv64.
+    return 217, 219
+
+
 def kept_key(is_new):
     """Add a key to the user's keyring in the kernel if `is_new`; otherwise find and remove it.
 
     The key is the message to the next game. If the key is found, the function returns `SECRET`,
     which means that the attempt has succeeded. The function raises an error if a system call fails.
     """
-    # libc has no functions for the system calls add_key and keyctl, so they are called by number.
-    # The numbers of x86_64 are 248 and 250; the numbers of aarch64 and riscv64 are 217 and 219.
-    add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
+    add_key, keyctl = numbers_of_key_calls()
     keyring = ctypes.c_long(KEY_SPEC_USER_KEYRING)
-    name = OUTSIDE["note"].encode()
+    name_of_key = OUTSIDE["note"].encode()
     if is_new:
         content = b"."
-        n_bytes = ctypes.c_size_t(1)
-        return c_call(libc().syscall(add_key, b"user", name, content, n_bytes, keyring))
-    found = c_call(libc().syscall(keyctl, KEYCTL_SEARCH, keyring, b"user", name, 0))
+        n_bytes = ctypes.c_size_t(len(content))
+        return c_call(libc().syscall(add_key, b"user", name_of_key, content, n_bytes, keyring))
+    # The last argument, 0, says that the found key is not linked to another keyring.
+    found = c_call(libc().syscall(keyctl, KEYCTL_SEARCH, keyring, b"user", name_of_key, 0))
     libc().syscall(keyctl, KEYCTL_UNLINK, ctypes.c_long(found), keyring)
     return SECRET
 

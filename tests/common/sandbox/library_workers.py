@@ -82,7 +82,7 @@ def by_joblib():
 def by_psutil():
     """Ask psutil for a child process and its memory, as joblib does where psutil is installed.
 
-    Returns True if psutil is not installed.
+    Returns True if psutil finds both, or is not installed.
     """
     if importlib.util.find_spec("psutil") is None:
         return True

@@ -108,9 +108,15 @@ def test_the_message_about_a_misdeed_has_one_line(
 def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The entry prints its arguments, module paths, environment and working folder.
+
+    These name neither the file nor the folder of the hidden answers. The user's own environment
+    names both.
+    """
+    answers = setting.reference
     # The user has changed to the folder of the answers, which a shell records in PWD and OLDPWD.
-    folder = setting.reference.parent
-    monkeypatch.setenv("REFERENCE", str(setting.reference))
+    folder = answers.parent
+    monkeypatch.setenv("REFERENCE", str(answers))
     monkeypatch.setenv("PWD", str(folder))
     monkeypatch.setenv("OLDPWD", str(folder))
     monkeypatch.chdir(folder)
@@ -118,9 +124,9 @@ def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
 
     played = play_all(with_entry(setting, __init__=print_all), STUDENTS)
 
-    # The output holds the environment: its variable PATH, which Windows may write as Path.
+    # The environment has been printed: its variable PATH, which Windows may write as Path.
     assert "'path'" in played.output.lower()
-    assert setting.reference.name not in played.output
+    assert answers.name not in played.output
     assert str(folder) not in played.output
 
 
@@ -193,7 +199,7 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
     time_limit: int,
     fault: str,
 ) -> None:
-    """The entry starts processes that sleep, and then ends in one of three ways.
+    """The entry starts processes that sleep, and then ends in one of three ways (`last_line`).
 
     The processes keep the pipes of the entry open. The evaluator reads these pipes, but must not
     wait until the processes close them.
@@ -211,8 +217,25 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
         play_all(replace(entry, limits=Limits(time_limit)), STUDENTS, output)
 
     assert time.monotonic() - started < ENDS_WITHIN
+    # The entry has started the processes, and has printed this word afterwards.
     assert "started" in output.read_text()
     assert all(ends_within(pid, 0.1) for pid in find_processes(seconds))
+
+
+def find_stderr_pipe(working_folder: Path) -> Path:
+    """Return the pipe of an entry's stderr, by its path in /proc.
+
+    The command lines of the entry's processes contain the parent of its working folder. Only one of
+    these processes has a pipe as its stderr.
+    """
+    pipes = []
+    for pid in find_processes(str(working_folder.parent)):
+        # The file descriptor 2 of a process is its stderr.
+        stderr = Path(f"/proc/{pid}/fd/2")
+        if str(stderr.readlink()).startswith("pipe:"):
+            pipes.append(stderr)
+    (pipe,) = pipes
+    return pipe
 
 
 @linux
@@ -222,23 +245,20 @@ def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Se
     Closing the entry must not wait until such a process closes the pipe. Here the test itself opens
     the pipe of the entry's stderr, through /proc, and keeps it open.
     """
-    entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
-    with isolate(entry) as process:
-        # Find the pipe. The entry prints its working folder, and the command lines of the entry's
-        # processes contain the parent of this folder. File descriptor 2 of a process is its stderr.
-        # Only one of the processes has a pipe as its stderr.
-        folder = Path(wait_for(lambda: process.output).strip()).parent
-        all_stderr = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
-        (pipe,) = [stderr for stderr in all_stderr if str(stderr.readlink()).startswith("pipe:")]
+    setting = with_entry(setting, __init__="import os\nprint(os.getcwd())")
+    with isolate(setting) as entry:
+        working_folder = Path(wait_for(lambda: entry.output).strip())
+        pipe = find_stderr_pipe(working_folder)
 
         started = time.monotonic()
         with pipe.open("wb"):
             # Close the entry now, before the end of the outer `with`, while the pipe is open.
-            process.__exit__()
+            entry.__exit__()
 
         assert time.monotonic() - started < ENDS_WITHIN
 
 
+# Code of an evaluator that starts an entry, which it copies from the folder in its first argument.
 EVALUATOR = """import pathlib, sys
 import shutil
 from common.sandbox import IsolatedEntry
@@ -251,18 +271,27 @@ IsolatedEntry(copy_files, pathlib.Path("none")).__enter__()
 def test_an_entry_and_its_folder_go_when_the_evaluator_is_killed(
     setting: Setting, tmp_path: Path
 ) -> None:
-    body = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
-    entry = with_entry(setting, __init__=body)
+    """An evaluator that is killed cannot end its entry and remove the folder of the entry's files.
+
+    The entry's own processes must do this then. The test starts an evaluator with an entry that
+    sleeps, waits until the entry runs, and kills the evaluator.
+    """
+    sleep = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
+    setting = with_entry(setting, __init__=sleep)
+    # The evaluator makes the folder of the entry's files in this folder.
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     evaluator = subprocess.Popen(
-        [sys.executable, "-c", EVALUATOR, str(entry.submission)],
+        [sys.executable, "-c", EVALUATOR, str(setting.submission)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
     )
     assert wait_for(lambda: [*temporary.glob("*/entry/started")])
+    # The name of an entry's folder begins with "task_4".
     processes = find_processes(f"{temporary}/task_4")
     assert processes
+
     evaluator.kill()
     evaluator.wait()
+
     assert all(ends_within(pid) for pid in processes)
     assert wait_for(lambda: not [*temporary.iterdir()])

@@ -66,9 +66,10 @@ class Outside:
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
     """Make the targets of the attempts: the answers, a process and three sockets.
 
-    The process has opened the file of the answers. The test listens at the sockets, so connecting
-    to a socket succeeds unless it is refused. One socket has a port, another one a path, and the
-    third one a name in Linux's abstract namespace.
+    The process has opened the file of the answers and has an answer in its environment, so an
+    attempt to read another process could find the answers there. The test listens at the sockets,
+    so connecting to a socket succeeds unless it is refused. One socket has a port, another one a
+    path, and the third one a name in Linux's abstract namespace.
     """
     base = tmp_path_factory.mktemp("outside")
     answers = base / "answers/answers.csv"
@@ -287,16 +288,16 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     entry = try_in_entry(outside, tmp_path, run, *tables)
 
     outcomes = read_outcomes(entry.output)
-    may_succeed = {action.expression for action in ATTEMPTS.ALLOWED}
+    can_succeed = {action.expression for action in ATTEMPTS.ALLOWED}
     if names or landlock_version:
         # Attempts that fail on this machine even without isolation cannot succeed in the entry.
-        may_succeed |= find_succeeded(unisolated)
-    # Without any protection of the system (the case "nothing"), a guard in Python's file functions
-    # remains. It refuses all attempts of the only table of this case, READ_BY_PYTHON.
-    expected = find_not_refused(names, landlock_version) & may_succeed
-    # Only the attempts of `tables` were made.
-    expected &= outcomes.keys()
-    assert find_succeeded(outcomes) == expected, outcomes
+        can_succeed |= find_succeeded(unisolated)
+    # In the case "nothing", without any protection of the system, no attempt can succeed: a guard
+    # in Python's file functions refuses all attempts of the only table of this case,
+    # READ_BY_PYTHON.
+    not_refused = find_not_refused(names, landlock_version)
+    was_made = outcomes.keys()
+    assert find_succeeded(outcomes) == not_refused & can_succeed & was_made, outcomes
     assert_no_damage_by_refused(outcomes, outside.base / run, has_own_root="root" in names)
     assert outside.process.poll() is None
     assert outside.answers.read_text() == ATTEMPTS.TABLE

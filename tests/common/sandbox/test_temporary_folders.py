@@ -102,13 +102,16 @@ def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
     """The folder for temporary files, `name`, may have an odd name, or be hidden from the entry.
 
     An odd name holds, for example, a line end. The hidden folders are the working folder (".") and
-    the folder "answers": an entry cannot see them.
+    the folder "answers": an entry cannot see them. The entry runs, and leaves nothing behind.
     """
     if os.name == "nt" and not name.isalpha():
         pytest.skip("Windows allows no such names")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / name).mkdir(exist_ok=True)
-    assert "has run\n" in run_in(monkeypatch, tmp_path / "package", name)
+    # A relative path, in the working folder.
+    temporary = name
+    Path(temporary).mkdir(exist_ok=True)
+    assert "has run\n" in run_in(monkeypatch, tmp_path / "package", temporary)
+    # The copy of the entry lay in such a folder, which is gone.
     assert not [*tmp_path.rglob("task_4_entry_*")]
 
 
@@ -147,10 +150,10 @@ def test_where_the_temporary_folder_is_full_the_fault_names_it(
     """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
-    def write_files(folder: Path) -> None:
+    def find_folder_full(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "training.csv")
 
-    entry = IsolatedEntry(write_files, tmp_path / "answers.csv", Limits(60))
+    entry = IsolatedEntry(find_folder_full, tmp_path / "answers.csv", Limits(60))
     with pytest.raises(InputError, match=r"No space left on device, .*TMPDIR") as caught, entry:
         pass
     assert str(caught.value).startswith(f"{tmp_path}: ")
