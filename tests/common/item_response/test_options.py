@@ -227,7 +227,7 @@ def test_an_estimator_with_other_levels_of_contexts_gives_no_settings() -> None:
     answers = draw_mixed()
     columns = answers.columns
     n_options = answers.n_options
-    without = ItemResponseOptions(1, n_steps=1).fit(*columns, n_options=n_options)
+    without = ItemResponseOptions(n_dimensions=1, n_steps=1).fit(*columns, n_options=n_options)
     context = answers.question % 2
     with pytest.raises(InputError, match="like has 0 levels of contexts, expected 1"):
         ItemResponseOptions().fit(*columns, n_options=n_options, context=context, like=without)

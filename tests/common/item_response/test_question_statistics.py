@@ -36,7 +36,9 @@ class Planted:
 
     def statistics(self, guessing: float = 0.0) -> QuestionStatistics:
         columns = self.student, self.question, self.is_correct
-        return QuestionStatistics(ItemResponse(1, guessing=guessing).fit(*columns), *columns)
+        return QuestionStatistics(
+            ItemResponse(n_dimensions=1, guessing=guessing).fit(*columns), *columns
+        )
 
     def group_column(self) -> pd.Series:
         return pd.Series(np.where(self.group, "few", "many"), index=np.arange(_N_STUDENTS))
@@ -226,7 +228,7 @@ def test_wrong_difficulties_are_no_misfit() -> None:
     """
     planted = plant(seed=16)
     columns = planted.student, planted.question, planted.is_correct
-    model = ItemResponse(1, guessing=0.0).fit(*columns)
+    model = ItemResponse(n_dimensions=1, guessing=0.0).fit(*columns)
     # A row of the items holds the slope and the intercept of a question. The last row stands for
     # unknown questions.
     items = model.posterior_.items
@@ -363,7 +365,7 @@ def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemR
     """
     n_questions = len(items)
     student, question = np.indices((n_students, n_questions)).reshape(2, -1)
-    model = ItemResponse(1, guessing=guessing, n_steps=1)
+    model = ItemResponse(n_dimensions=1, guessing=guessing, n_steps=1)
     model.fit(student, question, (student + question) % 2)
     # The last row of a posterior's items stands for unknown questions.
     unknown_question = np.zeros((1, 2))
@@ -376,7 +378,9 @@ def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemR
 
 
 def test_information_of_one_question_is_that_of_the_formula() -> None:
-    statistics = QuestionStatistics(with_items(np.array([[2.0, 0.0]]), 0.0), [0], [0], [1])
+    # The slope is 2 and the intercept is 0. A single answer is right: student 0, question 0.
+    model = with_items(np.array([[2.0, 0.0]]), guessing=0.0)
+    statistics = QuestionStatistics(model, [0], [0], [1])
     table = statistics.information(ability=[0.0, np.log(3) / 2])
     # The information is slope² · P(right) · P(wrong). It is 4 · 1/2 · 1/2 at the ability 0. At the
     # second ability, the logit is log 3 and P(right) is 3/4, so the information is 4 · 3/4 · 1/4.
@@ -386,7 +390,9 @@ def test_information_of_one_question_is_that_of_the_formula() -> None:
 
 
 def test_guessing_lowers_the_information() -> None:
-    statistics = QuestionStatistics(with_items(np.array([[2.0, 0.0]]), 0.2), [0], [0], [1])
+    # The slope is 2 and the intercept is 0. A single answer is right: student 0, question 0.
+    model = with_items(np.array([[2.0, 0.0]]), guessing=0.2)
+    statistics = QuestionStatistics(model, [0], [0], [1])
     table = statistics.information(question=[0], ability=[0.0])
     # The information is P'² / (P(right) · P(wrong)), where P' is the derivative of P(right) by the
     # ability. With guessing, P(right) is 0.2 + 0.8 / 2 = 0.6, and P' is 0.8 · 2 · 1/4 = 0.4. So the
@@ -396,11 +402,12 @@ def test_guessing_lowers_the_information() -> None:
 
 
 def test_information_of_a_test_is_the_sum_over_its_questions() -> None:
-    model = with_items(np.array([[1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), 0.0)
+    model = with_items(np.array([[1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), guessing=0.0)
     statistics = QuestionStatistics(model, [0, 0, 0], [0, 1, 2], [1, 0, 1])
-    parts = [statistics.information(question=[q])["information"] for q in (0, 2)]
-    both = statistics.information(question=[0, 2])["information"]
-    assert_allclose(both, parts[0] + parts[1])
+    of_question_0 = statistics.information(question=[0])["information"]
+    of_question_2 = statistics.information(question=[2])["information"]
+    of_both = statistics.information(question=[0, 2])["information"]
+    assert_allclose(of_both, of_question_0 + of_question_2)
 
 
 @pytest.mark.parametrize("guessing", [0.0, 0.25])
@@ -463,7 +470,7 @@ def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
     shuffled_columns = [column[order] for column in columns]
     # This estimator equals the estimator of `statistics`: both are fitted to the same answers, in
     # the same order. Only the statistics get the shuffled answers.
-    model = ItemResponse(1, guessing=0.0).fit(*columns)
+    model = ItemResponse(n_dimensions=1, guessing=0.0).fit(*columns)
     of_shuffled = QuestionStatistics(model, *shuffled_columns)
     tables = [
         (statistics.parameters(), of_shuffled.parameters()),
@@ -484,7 +491,9 @@ def test_questions_with_few_answers_have_no_estimates() -> None:
     # about 25 answers.
     is_kept = (planted.question != 5) | (planted.student < 50)
     columns = planted.student[is_kept], planted.question[is_kept], planted.is_correct[is_kept]
-    statistics = QuestionStatistics(ItemResponse(1, guessing=0.0).fit(*columns), *columns)
+    statistics = QuestionStatistics(
+        ItemResponse(n_dimensions=1, guessing=0.0).fit(*columns), *columns
+    )
 
     table = statistics.parameters().set_index("question")
     assert table["n_answers"][5] < 30
@@ -529,7 +538,7 @@ def test_faults_of_arguments_are_named() -> None:
     columns = [1, 1, 2], [5, 6, 5], [1, 0, 1]
     statistics = QuestionStatistics(ItemResponse(n_steps=1).fit(*columns), *columns)
     with pytest.raises(InputError, match="min_students is 1, expected at least 2"):
-        statistics.local_dependence(1)
+        statistics.local_dependence(min_students=1)
     with pytest.raises(InputError, match="group names student 2 twice"):
         statistics.differential_functioning(pd.Series(["a", "b", "a"], index=[1, 2, 2]))
     with pytest.raises(InputError, match="group has 1 groups among the students with answers"):

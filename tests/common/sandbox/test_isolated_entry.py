@@ -214,7 +214,7 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
     started = time.monotonic()
 
     with pytest.raises(InputError, match=fault):
-        play_all(replace(entry, limits=Limits(time_limit)), STUDENTS, output)
+        play_all(replace(entry, limits=Limits(seconds=time_limit)), STUDENTS, output)
 
     assert time.monotonic() - started < ENDS_WITHIN
     # The entry has started the processes, and has printed this word afterwards.

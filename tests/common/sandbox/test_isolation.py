@@ -90,7 +90,8 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         abstract.listen(20)
         by_path.bind(str(base / "listening"))
         by_path.listen(20)
-        yield Outside(base, answers, process, server.getsockname()[1])
+        _, port = server.getsockname()
+        yield Outside(base, answers, process, port)
         process.kill()
 
 
@@ -243,7 +244,7 @@ def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> Isol
     arguments = make_arguments(outside, run, *tables)
     code = ENTRY.replace("ARGUMENTS", repr(arguments))
     (folder / "submission_model_task_4.py").write_text(code)
-    with isolate(folder, outside.answers, Limits(300)) as entry:
+    with isolate(folder, outside.answers, Limits(seconds=300)) as entry:
         pass
     return entry
 
@@ -418,7 +419,8 @@ def test_the_description_says_what_stays_open_with_landlock_alone() -> None:
 
 
 def test_the_description_says_that_nothing_stays_open_with_all_protections() -> None:
-    assert "open" not in protections.describe(Protections(True, True, True, landlock=7))
+    everything = Protections(namespaces=True, root=True, seccomp=True, landlock=7)
+    assert "open" not in protections.describe(everything)
 
 
 # ---- Paths that an entry may read or write -------------------------------------------------------
@@ -467,7 +469,7 @@ def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libra
         monkeypatch.chdir(libraries)
     folder = re.escape(str(libraries.resolve()))
     refusal = f"^{folder}: lies in .*, which an entry has to read for its libraries; expec"
-    game = isolate(tmp_path, answers, Limits(60))
+    game = isolate(tmp_path, answers, Limits(seconds=60))
     with pytest.raises(InputError, match=refusal) as caught, game:
         pass
     # The user's setup is at fault, not the entry.
@@ -515,6 +517,6 @@ def test_an_entry_can_write_only_to_its_own_folders(
     own = [".", "../tmp", "/dev/shm"]
     code = PRINT_WRITABLE_FOLDERS.replace("FOLDERS", repr([*not_writable, *own]))
     (tmp_path / "submission_model_task_4.py").write_text(code)
-    with isolate(tmp_path, tmp_path / "answers/answers.csv", Limits(60)) as entry:
+    with isolate(tmp_path, tmp_path / "answers/answers.csv", Limits(seconds=60)) as entry:
         pass
     assert json.loads(entry.output) == own

@@ -41,7 +41,7 @@ def run_entry(folder: Path, body: str) -> str:
     """Run an entry whose `__init__` has the given body; return what it prints."""
     code = ENTRY.replace("BODY", body.strip().replace("\n", "\n        "))
     (folder / "submission_model_task_4.py").write_text(code)
-    with isolate(folder, folder / "answers/answers.csv", Limits(300)) as entry:
+    with isolate(folder, folder / "answers/answers.csv", Limits(seconds=300)) as entry:
         pass
     return entry.output
 

@@ -48,7 +48,7 @@ def run_in(monkeypatch: pytest.MonkeyPatch, package: Path, folder: str, body: st
     monkeypatch.setenv("TMPDIR", folder)
     # Let `tempfile` look at the variable TMPDIR again.
     monkeypatch.setattr(tempfile, "tempdir", None)
-    with isolate(package, package.parent / "answers/answers.csv", Limits(60)) as entry:
+    with isolate(package, package.parent / "answers/answers.csv", Limits(seconds=60)) as entry:
         pass
     return entry.output
 
@@ -136,7 +136,7 @@ def test_where_no_temporary_folder_can_be_made_the_fault_names_tmpdir(
     no_folder.write_text("")
     monkeypatch.setattr(tempfile, "tempdir", str(no_folder))
     with pytest.raises(InputError, match=r"^no folder can be made .* TMPDIR name a") as caught:
-        isolate(tmp_path, tmp_path / "answers.csv", Limits(60)).__enter__()
+        isolate(tmp_path, tmp_path / "answers.csv", Limits(seconds=60)).__enter__()
     assert not isinstance(caught.value, EntryError)
 
 
@@ -153,7 +153,7 @@ def test_where_the_temporary_folder_is_full_the_fault_names_it(
     def find_folder_full(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "training.csv")
 
-    entry = IsolatedEntry(find_folder_full, tmp_path / "answers.csv", Limits(60))
+    entry = IsolatedEntry(find_folder_full, tmp_path / "answers.csv", Limits(seconds=60))
     with pytest.raises(InputError, match=r"No space left on device, .*TMPDIR") as caught, entry:
         pass
     assert str(caught.value).startswith(f"{tmp_path}: ")
