@@ -41,25 +41,29 @@ def measure(name: str, function: Callable[[], Any]) -> Any:
 def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
     """Fit without contexts, then compute every statistic of the questions; time each step."""
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
-    path = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
-    students = answers["UserId"].unique()
-    gender = metadata.read_student_metadata(path, students)["Gender"]
-    # Compare girls (1) and boys (2); students of another or an unknown gender are in no group.
-    # `set_axis` makes the UserIds the index, by which the groups are found.
-    group = gender.where(gender.isin([1, 2])).set_axis(students)
+    student_file = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
+    student_ids = answers["UserId"].unique()
+    gender = metadata.read_student_metadata(student_file, student_ids)["Gender"]
+    # Compare girls (1) and boys (2). NaN, for another or an unknown gender, means no group.
+    is_girl_or_boy = gender.isin([1, 2])
+    group = gender.where(is_girl_or_boy)
+    # `differential_functioning` finds the group of a student by the UserId in the index.
+    group_by_student = group.set_axis(student_ids)
     model = measure("fit", lambda: ItemResponse().fit(*columns))
     statistics = measure("abilities, predictions", lambda: QuestionStatistics(model, *columns))
     measure("parameters", statistics.parameters)
     measure("item fit", statistics.item_fit)
     measure("groups of item fit", statistics.fit_groups)
     measure("local dependence", statistics.local_dependence)
-    measure("differential functioning", lambda: statistics.differential_functioning(group))
+    measure(
+        "differential functioning", lambda: statistics.differential_functioning(group_by_student)
+    )
     measure("reliability", statistics.reliability)
     measure("information", statistics.information)
 
 
 def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
-    """Measure the time of computing the mastery of all students, by two models.
+    """Measure how long two models take to compute the mastery of all students.
 
     Mastery is the share of a subject's questions that a student is expected to answer correctly.
     The first model has the subjects of the questions as contexts, so a student can be better in one
@@ -67,22 +71,26 @@ def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
     alone.
     """
     question_ids = np.unique(answers["QuestionId"])
-    subjects = read_subjects(metadata_dir, _TASKS, question_ids)
-    context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
+    # The subject of each question on each level of the tree of subjects.
+    question_subjects = read_subjects(metadata_dir, _TASKS, question_ids).path
+    answer_subjects = question_subjects[find_ids(question_ids, answers["QuestionId"])]
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
-    model = measure("fit with subjects", lambda: ItemResponse().fit(*columns, context=context))
-    table = measure("mastery", lambda: model.mastery(subjects.path))
+    model = measure(
+        "fit with subjects", lambda: ItemResponse().fit(*columns, context=answer_subjects)
+    )
+    table = measure("mastery", lambda: model.mastery(question_subjects))
     print(f"{len(table):,} shares")
     del table
     # `with_subjects` sets the effects of the subjects to 0: only the abilities remain.
     abilities_alone = measure(
-        "subjects of a model without them", lambda: model.with_subjects(answers["UserId"], context)
+        "subjects of a model without them",
+        lambda: model.with_subjects(answers["UserId"], answer_subjects),
     )
-    measure("mastery by abilities alone", lambda: abilities_alone.mastery(subjects.path))
+    measure("mastery by abilities alone", lambda: abilities_alone.mastery(question_subjects))
 
 
 def main() -> None:
-    """Measure the statistics of questions or the mastery of students, as the command says."""
+    """Measure the statistics of questions or the mastery of students: the argument `what`."""
     parser = cli.parser(__doc__)
     parser.add_argument("what", choices=["statistics", "mastery"])
     parser.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
@@ -95,7 +103,9 @@ def main() -> None:
         measure_statistics(answers, metadata_dir)
     else:
         measure_mastery(answers, metadata_dir)
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB")
+    # `ru_maxrss` is in kilobytes.
+    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"peak memory {peak_gb:.1f} GB")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ def main() -> None:
         return
     print("| what is read | wall | processor | peak memory |\n|---|---|---|---|")
     for number, step in enumerate(STEPS, start=1):
-        command = [__file__, "--data_dir", options.data_dir, "--steps", number]
-        cost = median_cost([run_script(command) for _ in range(options.repeats)])
+        child_command = [__file__, "--data_dir", options.data_dir, "--steps", number]
+        cost = median_cost([run_script(child_command) for _ in range(options.repeats)])
         print(
             f"| {step} | {cost.seconds:.1f} s | {cost.processor_seconds:.1f} s "
             f"| {cost.peak_gb:.1f} GB |",
@@ -45,26 +45,31 @@ def main() -> None:
 
 
 def read(data_dir: Path, n_steps: int) -> None:
-    """Read the training answers. Two steps add the answer metadata, three steps all metadata.
+    """Take the first `n_steps` of `STEPS`.
 
-    Nothing is returned: `main` measures the time and peak memory of the process that reads.
+    The first step reads the training answers, the second the answer metadata, and the third the
+    metadata of students and questions. Nothing is returned: `main` measures the time and peak
+    memory of the process that reads.
     """
-    folder = data_dir / layout.METADATA_DIR.name
+    metadata_dir = data_dir / layout.METADATA_DIR.name
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
     )
     # Hold everything in memory until the end, as a program that uses all of it would.
     in_memory: list[object] = [answers]
-    if n_steps > 1 and "AnswerId" in answers:
-        path = folder / layout.ANSWER_METADATA_TASK_1_2
-        in_memory.append(metadata.read_circumstances(path, answers["AnswerId"].to_numpy()))
-    if n_steps > 2:
-        path = folder / layout.STUDENT_METADATA_TASK_1_2
-        in_memory.append(metadata.read_student_metadata(path, answers["UserId"].to_numpy()))
-        tree = metadata.read_subject_tree(folder / layout.SUBJECT_METADATA)
-        path = folder / layout.QUESTION_METADATA_TASK_1_2
+    # The metadata of an answer are found by its AnswerId.
+    if n_steps >= 2 and "AnswerId" in answers:
+        answer_file = metadata_dir / layout.ANSWER_METADATA_TASK_1_2
+        answer_ids = answers["AnswerId"].to_numpy()
+        in_memory.append(metadata.read_circumstances(answer_file, answer_ids))
+    if n_steps >= 3:
+        student_file = metadata_dir / layout.STUDENT_METADATA_TASK_1_2
+        student_ids = answers["UserId"].to_numpy()
+        in_memory.append(metadata.read_student_metadata(student_file, student_ids))
+        tree = metadata.read_subject_tree(metadata_dir / layout.SUBJECT_METADATA)
+        question_file = metadata_dir / layout.QUESTION_METADATA_TASK_1_2
         question_ids = np.unique(answers["QuestionId"])
-        in_memory.append(metadata.read_question_subjects(path, question_ids, tree))
+        in_memory.append(metadata.read_question_subjects(question_file, question_ids, tree))
 
 
 if __name__ == "__main__":

@@ -83,6 +83,9 @@ PROCESSORS = (
 )
 
 
+PROCESSOR_BY_KERNEL = {processor.kernel: processor for processor in PROCESSORS}
+
+
 @dataclass(frozen=True)
 class Sample:
     """A sample model: its name, and the commands of the model and of its evaluation."""
@@ -115,15 +118,15 @@ def main() -> None:
         samples = [
             sample
             for sample in find_samples(kit)
-            if any(name in sample.name for name in options.samples)
+            if any(word in sample.name for word in options.samples)
         ]
         prepare_data(kit)
         scores = read_scores(options.results)
-        todo = []
+        missing = []
         for sample in samples:
             all_runs = runs_of(sample, is_seeded=has_seed(kit, sample))
-            todo += [(sample, run) for run in all_runs if run not in scores]
-        for sample, run in tqdm(todo, "runs", disable=None):
+            missing += [(sample, run) for run in all_runs if run not in scores]
+        for sample, run in tqdm(missing, "runs", disable=None):
             scores[run] = score(kit, sample, run)
             append_score(options.results, run, scores[run])
     print_table([sample.name for sample in samples], scores)
@@ -154,17 +157,19 @@ def find_samples(kit: Path) -> list[Sample]:
         samples.append(describe_script(kit, script, model_flags=("--local",)))
     for script in sorted(kit.glob("task_3/sample_model_*.py")):
         # Task 3 has no local split.
-        public = ("--phase", "public")
-        samples.append(describe_script(kit, script, evaluation_flags=public))
+        samples.append(describe_script(kit, script, evaluation_flags=("--phase", "public")))
     for script in sorted(kit.glob("task_4/*/train_model.py")):
         package = script.parent.relative_to(kit).as_posix()
-        train = (f"{package}/train_model.py", "--local")
-        evaluate = (f"{package}/local_evaluation.py", "--skip_curve")
-        samples.append(Sample(package, train, evaluate))
+        sample = Sample(
+            name=package,
+            model=(f"{package}/train_model.py", "--local"),
+            evaluation=(f"{package}/local_evaluation.py", "--skip_curve"),
+        )
+        samples.append(sample)
     for script in sorted(kit.glob("related_challenges/*/sample_model_*.py")):
         # A script without the flag --local always predicts folds of the training answers.
-        local = ("--local",) if "--local" in help_of(script) else ()
-        samples.append(describe_script(kit, script, model_flags=local))
+        model_flags = ("--local",) if "--local" in help_of(script) else ()
+        samples.append(describe_script(kit, script, model_flags=model_flags))
     return samples
 
 
@@ -175,13 +180,16 @@ def describe_script(
     model_flags: tuple[str, ...] = (),
     evaluation_flags: tuple[str, ...] = (),
 ) -> Sample:
-    """Return name and commands of a sample model that is a script beside local_evaluation.py."""
+    """Return the name and the commands of a sample model.
+
+    The model is a single script. The script local_evaluation.py in the same folder evaluates it.
+    """
     folder = script.parent.relative_to(kit).as_posix()
     name = f"{script.parent.name}/{short_name(script)}"
     return Sample(
-        name,
-        (f"{folder}/{script.name}", *model_flags),
-        (f"{folder}/local_evaluation.py", *evaluation_flags),
+        name=name,
+        model=(f"{folder}/{script.name}", *model_flags),
+        evaluation=(f"{folder}/local_evaluation.py", *evaluation_flags),
     )
 
 
@@ -216,10 +224,10 @@ def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
     """Yield a run of a sample for each kernel and number of threads, and one for each seed."""
     for kernel in kernels_here():
         for threads in THREADS:
-            yield Run(sample.name, kernel, str(threads), "")
+            yield Run(sample.name, kernel, str(threads), seed="")
     if is_seeded:
         for seed in SEEDS:
-            yield Run(sample.name, THIS_MACHINE, "1", str(seed))
+            yield Run(sample.name, THIS_MACHINE, threads="1", seed=str(seed))
 
 
 def kernels_here() -> list[str]:
@@ -231,18 +239,17 @@ def kernels_here() -> list[str]:
 def score(kit: Path, sample: Sample, run: Run) -> float:
     """Run a sample model and its evaluation; return the score."""
     environment = {"OMP_NUM_THREADS": run.threads}
-    for processor in PROCESSORS:
-        if processor.kernel == run.kernel:
-            environment |= processor.environment()
-    seed = ("--seed", run.seed) if run.seed else ()
+    if run.kernel != THIS_MACHINE:
+        environment |= PROCESSOR_BY_KERNEL[run.kernel].environment()
+    seed_flags = ("--seed", run.seed) if run.seed else ()
     with tempfile.TemporaryDirectory() as folder:
         if sample.name.startswith("task_4/"):
             # The training saves the weights in the folder of the package, and the evaluation finds
             # them there. So there is no flag --submission_dir.
-            run_in(kit, (*sample.model, *seed), environment)
+            run_in(kit, (*sample.model, *seed_flags), environment)
             run_in(kit, (*sample.evaluation, "--output_dir", folder), environment)
         else:
-            run_in(kit, (*sample.model, *seed, "--output_dir", folder), environment)
+            run_in(kit, (*sample.model, *seed_flags, "--output_dir", folder), environment)
             folders = ("--submission_dir", folder, "--output_dir", folder)
             run_in(kit, (*sample.evaluation, *folders), environment)
         (path,) = Path(folder).glob("scores_*.txt")
@@ -251,7 +258,10 @@ def score(kit: Path, sample: Sample, run: Run) -> float:
 
 
 def run_in(kit: Path, command: tuple[str, ...], environment: dict[str, str]) -> None:
-    """Run a script of a copy of the kit."""
+    """Run a script in a copy of the kit, with these environment variables set in addition.
+
+    Raises `InputError` if the script fails.
+    """
     done = subprocess.run(
         [sys.executable, *command],
         cwd=kit,
@@ -260,8 +270,8 @@ def run_in(kit: Path, command: tuple[str, ...], environment: dict[str, str]) -> 
         text=True,
     )
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise InputError(f"{' '.join(command)}: ended with exit code {done.returncode}: {last}")
+        reason = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise InputError(f"{' '.join(command)}: ended with exit code {done.returncode}: {reason}")
 
 
 # ---- The results -----------------------------------------------------------------------------
@@ -290,33 +300,43 @@ def append_score(path: Path, run: Run, value: float) -> None:
 
 
 def print_table(names: list[str], scores: dict[Run, float]) -> None:
-    """Print a row for each sample model, with a column for each kernel.
-
-    A cell holds the score with one thread and, if it differs, the score with two threads. The
-    spread is the largest of these scores minus the smallest. The last column says "apart" if the
-    spread exceeds the standard deviation of the score over seeds. For a sample without a seed, any
-    spread is too large.
-    """
-    kernels = kernels_here()
-    columns = ["sample", *kernels, "spread", "deviation over seeds", ""]
-    print(f"| {' | '.join(columns[:-1])} | |")
-    print("|---" * len(columns) + "|")
+    """Print a row for each sample model, with a column for each kernel."""
+    columns = ["sample", *kernels_here(), "spread", "deviation over seeds"]
+    print(f"| {' | '.join(columns)} | |")
+    # One more column, without a title, holds the verdict.
+    print("|---" * (len(columns) + 1) + "|")
     for name in names:
-        cells = []
-        values = []
-        for kernel in kernels:
-            # The scores with one thread and with two threads, both with the default seed.
-            both = [scores[Run(name, kernel, str(threads), seed="")] for threads in THREADS]
-            one_thread, two_threads = (f"{value:.4f}" for value in both)
-            is_equal = one_thread == two_threads
-            cells.append(one_thread if is_equal else f"{one_thread} / {two_threads}")
-            values += both
-        seed_scores = [value for run, value in scores.items() if run.sample == name and run.seed]
-        deviation = float(np.std(seed_scores, ddof=1)) if seed_scores else 0.0
-        spread = max(values) - min(values)
-        verdict = "" if spread <= deviation else "**apart**"
-        deviation_cell = f"{deviation:.4f}" if seed_scores else "no seed"
-        print(f"| {name} | {' | '.join(cells)} | {spread:.4f} | {deviation_cell} | {verdict} |")
+        print_row(name, scores)
+
+
+def print_row(name: str, scores: dict[Run, float]) -> None:
+    """Print the scores of a sample model with each kernel, their spread, and a verdict.
+
+    The spread is the largest minus the smallest score over kernels and numbers of threads. The
+    verdict is "apart" if the spread exceeds the standard deviation of the score over seeds. For a
+    sample without a seed, any spread is too large.
+    """
+    cells = []
+    scores_of_machines = []
+    for kernel in kernels_here():
+        scores_by_threads = [
+            scores[Run(name, kernel, str(threads), seed="")] for threads in THREADS
+        ]
+        cells.append(threads_cell(*scores_by_threads))
+        scores_of_machines += scores_by_threads
+    spread = max(scores_of_machines) - min(scores_of_machines)
+    scores_of_seeds = [value for run, value in scores.items() if run.sample == name and run.seed]
+    deviation = float(np.std(scores_of_seeds, ddof=1)) if scores_of_seeds else 0.0
+    deviation_cell = f"{deviation:.4f}" if scores_of_seeds else "no seed"
+    verdict = "" if spread <= deviation else "**apart**"
+    print(f"| {name} | {' | '.join(cells)} | {spread:.4f} | {deviation_cell} | {verdict} |")
+
+
+def threads_cell(score_of_one_thread: float, score_of_two_threads: float) -> str:
+    """Return the score with one thread and, if it differs, the score with two threads."""
+    one = f"{score_of_one_thread:.4f}"
+    two = f"{score_of_two_threads:.4f}"
+    return one if one == two else f"{one} / {two}"
 
 
 if __name__ == "__main__":

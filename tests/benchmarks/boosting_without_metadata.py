@@ -18,7 +18,8 @@ flags. Each set is split at random, 80 % for training and 20 % for scoring.
 from pathlib import Path
 
 from common import cli, layout
-from common.arrays import FloatArray
+from common.arrays import BoolArray, FloatArray, IntArray
+from common.schema import N_OPTIONS
 from common.splits import hold_out_answers
 
 import numpy as np
@@ -27,7 +28,7 @@ from real_answers import HELD_OUT_SHARE, real_data_dir
 from sample_models_on_real_answers import score
 from tqdm import tqdm
 
-# The models, in the order of the columns.
+# The models, in the order of the columns of the table and of `print_task`.
 MODELS = ("matrix_factorization", "item_response", "gradient_boosting")
 # The numbers of students and of questions in the simulated sets. Both grow by equal ratios:
 # students from 300 to 3,000, questions from 15 to 100. The numbers of questions are in mixed order,
@@ -47,26 +48,11 @@ def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     n_abilities = 1 + seed % 3
     ability = rng.standard_normal((n_students, n_abilities))
-    # A student's logit has a standard deviation of about 1.3 over students, whatever the number of
-    # abilities.
-    slope = 1.2 * np.exp(rng.normal(0, 0.4, (n_questions, n_abilities))) / np.sqrt(n_abilities)
-    intercept = rng.normal(0.5, 1.2, n_questions)
-    p_known = 1 / (1 + np.exp(-(ability @ slope.T + intercept)))
-    p_right = GUESSING + (1 - GUESSING) * p_known
-    is_correct = rng.random(p_right.shape) < p_right
-
+    is_correct = simulate_outcomes(rng, ability, n_questions)
     # The right option of each question, counted from 0.
-    key = rng.integers(0, 4, n_questions)
-    # The first ability decides a little which of the three wrong options attracts a student. Wrong
-    # options 0, 1 and 2 are the options 1, 2 and 3 places after the right one; option 0 comes after
-    # option 3.
-    attraction = rng.normal(0, 0.8, (n_questions, 3))
-    attraction_slope = rng.normal(0, 0.4, (n_questions, 3))
-    # Shape (students, questions, wrong options).
-    utility = attraction + ability[:, :1, np.newaxis] * attraction_slope
-    # The largest utility plus Gumbel noise is a draw from the multinomial logit model.
-    wrong = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
-    option = np.where(is_correct, key, (key + 1 + wrong) % 4)
+    key = rng.integers(0, N_OPTIONS, n_questions)
+    wrong_option = simulate_wrong_options(rng, ability[:, 0], key)
+    option = np.where(is_correct, key, wrong_option)
 
     student, question = np.divmod(np.arange(n_students * n_questions), n_questions)
     return pd.DataFrame(
@@ -78,6 +64,47 @@ def simulate(n_students: int, n_questions: int, seed: int) -> pd.DataFrame:
             "AnswerValue": option.ravel() + 1,
         }
     )
+
+
+def simulate_outcomes(rng: np.random.Generator, ability: FloatArray, n_questions: int) -> BoolArray:
+    """Simulate which students answer which questions correctly, shape (students, questions).
+
+    `ability` has the shape (students, abilities). Each question has a slope for each ability and an
+    intercept, the logit of a student whose abilities are all 0.
+    """
+    n_abilities = ability.shape[1]
+    slope = 1.2 * np.exp(rng.normal(0, 0.4, (n_questions, n_abilities)))
+    # Without this division, logits would vary more with more abilities. With it, the logits of
+    # students have a standard deviation of about 1.3, whatever the number of abilities.
+    slope = slope / np.sqrt(n_abilities)
+    intercept = rng.normal(0.5, 1.2, n_questions)
+    p_known = 1 / (1 + np.exp(-(ability @ slope.T + intercept)))
+    p_right = GUESSING + (1 - GUESSING) * p_known
+    is_correct: BoolArray = rng.random(p_right.shape) < p_right
+    return is_correct
+
+
+def simulate_wrong_options(
+    rng: np.random.Generator, ability: FloatArray, key: IntArray
+) -> IntArray:
+    """Simulate the option that each student chooses if the answer is wrong, counted from 0.
+
+    The result has the shape (students, questions). `key` holds the right option of each question.
+    Some wrong options attract more students than others. The ability, shape (students,), has a
+    small influence on which wrong option attracts a student.
+    """
+    n_wrong = N_OPTIONS - 1
+    attraction = rng.normal(0, 0.8, (len(key), n_wrong))
+    attraction_slope = rng.normal(0, 0.4, (len(key), n_wrong))
+    # Shape (students, questions, wrong options).
+    utility = attraction + ability[:, np.newaxis, np.newaxis] * attraction_slope
+    # The largest utility plus Gumbel noise is a draw from the multinomial logit model.
+    drawn = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
+    # Wrong option 0 is the next option after the right one, and so on. After the last option comes
+    # option 0.
+    places_after_key = drawn + 1
+    wrong_option: IntArray = (key + places_after_key) % N_OPTIONS
+    return wrong_option
 
 
 def read_sat12(task: int) -> pd.DataFrame:
@@ -101,7 +128,12 @@ def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float
     is_held_out = hold_out_answers(len(answers), HELD_OUT_SHARE, seed)
     parts = (answers.loc[~is_held_out, columns], answers.loc[is_held_out, COLUMNS])
     scripts = [layout.ROOT / f"task_{task}/sample_model_{name}.py" for name in MODELS]
-    return [score([script], task, parts, write_no_metadata, [])[:2] for script in scripts]
+    figures = [
+        score([script], task, parts, write_metadata=write_no_metadata, flags=[])
+        for script in scripts
+    ]
+    # Accuracy and log loss are the first two figures.
+    return [figures_of_model[:2] for figures_of_model in figures]
 
 
 def print_difference(name: str, differences: FloatArray) -> None:
@@ -123,30 +155,37 @@ def main() -> None:
     p.add_argument("--sat12", action="store_true", help="score SAT12, not the simulated sets")
     options = p.parse_args()
     for task in options.tasks:
-        sets = {}
-        if options.sat12:
-            sets["SAT12"] = read_sat12(task)
-        else:
-            for seed, size in enumerate(zip(N_STUDENTS, N_QUESTIONS, strict=True)):
-                sets["{:,} × {}".format(*size)] = simulate(*size, seed)
-        print(f"\ntask {task}, accuracy and log loss, {options.splits} splits of each set")
-        print("| students × questions | matrix factorisation | item response | boosting |")
-        print("|---|---|---|---|")
-        # An item for each set: the mean accuracy and mean log loss of each model over the splits of
-        # the set, shape (models, 2).
-        rows = []
-        for name, answers in sets.items():
-            seeds = tqdm(range(options.splits), name, disable=None)
-            rows.append(np.mean([score_models(answers, task, seed) for seed in seeds], axis=0))
-            cells = [f"{accuracy:.4f}, {log_loss:.4f}" for accuracy, log_loss in rows[-1]]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
-        # Shape (sets, models, 2).
-        figures = np.array(rows)
-        factorisation = figures[:, MODELS.index("matrix_factorization")]
-        item_response = figures[:, MODELS.index("item_response")]
-        boosting = figures[:, MODELS.index("gradient_boosting")]
-        print_difference("item response − matrix factorisation", item_response - factorisation)
-        print_difference("boosting − item response", boosting - item_response)
+        sets = {"SAT12": read_sat12(task)} if options.sat12 else simulate_sets()
+        print_task(task, sets, options.splits)
+
+
+def simulate_sets() -> dict[str, pd.DataFrame]:
+    """Simulate a set of answers for each of N_STUDENTS and N_QUESTIONS; the keys are the sizes."""
+    sets = {}
+    for seed, (n_students, n_questions) in enumerate(zip(N_STUDENTS, N_QUESTIONS, strict=True)):
+        sets[f"{n_students:,} × {n_questions}"] = simulate(n_students, n_questions, seed)
+    return sets
+
+
+def print_task(task: int, sets: dict[str, pd.DataFrame], n_splits: int) -> None:
+    """Score the models of a task on each set; print a table and the differences of the models."""
+    print(f"\ntask {task}, accuracy and log loss, {n_splits} splits of each set")
+    print("| students × questions | matrix factorisation | item response | boosting |")
+    print("|---|---|---|---|")
+    # For each set, the mean accuracy and mean log loss of each model over the splits of the set,
+    # shape (models, 2).
+    means = []
+    for name, answers in sets.items():
+        seeds = tqdm(range(n_splits), name, disable=None)
+        scores = [score_models(answers, task, seed) for seed in seeds]
+        means_of_set = np.mean(scores, axis=0)
+        means.append(means_of_set)
+        cells = [f"{accuracy:.4f}, {log_loss:.4f}" for accuracy, log_loss in means_of_set]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    # Shape (models, sets, 2).
+    factorisation, item_response, boosting = np.stack(means, axis=1)
+    print_difference("item response − matrix factorisation", item_response - factorisation)
+    print_difference("boosting − item response", boosting - item_response)
 
 
 if __name__ == "__main__":

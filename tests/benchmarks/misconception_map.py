@@ -105,13 +105,13 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
     choose. Groups are found with the first part of the students and chosen by the second part. The
     third part measures how well the groups predict wrong answers. Two item response models give the
     probability of each option without groups. Half of the answers of the third part are held out of
-    both models: `Prepared.asked` has the wrong ones of these, and `Prepared.known` has the wrong
-    ones of the other half.
+    both models. `Prepared.asked` has the wrong answers that are held out, and `Prepared.known` has
+    the other wrong answers of the third part.
     """
     rng = np.random.default_rng(seed)
-    student_id, student = number_ids(answers["UserId"])
-    question = number_ids(answers["QuestionId"])[1]
-    draw = rng.random(len(student_id))
+    student_ids, student = number_ids(answers["UserId"])
+    _question_ids, question = number_ids(answers["QuestionId"])
+    draw = rng.random(len(student_ids))
     is_finding = draw < SHARE_FINDING
     is_choosing = ~is_finding & (draw < SHARE_FINDING + SHARE_CHOOSING)
     is_measuring = ~is_finding & ~is_choosing
@@ -120,19 +120,20 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
         question,
         option=answers["AnswerValue"].to_numpy(),
         correct=answers["CorrectAnswer"].to_numpy(),
-        context=number_contexts(student, question, 0, None),
+        # Without metadata of quizzes, contexts are clusters of questions.
+        context=number_contexts(student, question, n_answers=0, circumstances=None),
         is_held_out=is_measuring[student] & (rng.random(len(answers)) < 0.5),
     )
     # For the first two parts, the probabilities come from a model with as many abilities as in
     # task_2/misconceptions.py. For the third part, they come from a model with more abilities.
-    wrong, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
-    wrong_known, wrong_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
-    # All held-out answers are of the third part.
+    small_model_known, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
+    large_model_known, large_model_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
     return Prepared(
-        finding=wrong.of_students(is_finding),
-        choosing=wrong.of_students(is_choosing),
-        known=wrong_known.of_students(is_measuring),
-        asked=wrong_held_out,
+        finding=small_model_known.of_students(is_finding),
+        choosing=small_model_known.of_students(is_choosing),
+        known=large_model_known.of_students(is_measuring),
+        # All held-out answers are from students of the third part.
+        asked=large_model_held_out,
     )
 
 
@@ -189,23 +190,29 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
         answers.correct[known],
         context=answers.context[known],
     )
-    parts = []
-    for is_part in (known, answers.is_held_out):
-        rows = np.flatnonzero(is_part & (answers.option != answers.correct))
-        p_option = model.predict_proba(
-            answers.student[rows], answers.question[rows], context=answers.context[rows]
-        )
-        # `WrongAnswers` counts options from 0, but `answers` counts them from 1.
-        wrong = groups.WrongAnswers(
-            student=answers.student[rows],
-            question=answers.question[rows],
-            option=answers.option[rows] - np.int8(1),
-            probability=groups.given_wrong(p_option, answers.correct[rows] - np.int8(1)),
-            n_students=int(answers.student.max()) + 1,
-            n_questions=int(answers.question.max()) + 1,
-        )
-        parts.append(wrong)
-    return parts[0], parts[1]
+    known_wrong = take_wrong_answers(answers, known, model)
+    held_out_wrong = take_wrong_answers(answers, answers.is_held_out, model)
+    return known_wrong, held_out_wrong
+
+
+def take_wrong_answers(
+    answers: NumberedAnswers, is_taken: BoolArray, model: ItemResponseOptions
+) -> Any:
+    """Return the wrong ones of some answers, with the probabilities of a model: `WrongAnswers`."""
+    is_wrong = answers.option != answers.correct
+    rows = np.flatnonzero(is_taken & is_wrong)
+    p_option = model.predict_proba(
+        answers.student[rows], answers.question[rows], context=answers.context[rows]
+    )
+    # `WrongAnswers` counts options from 0, but `answers` counts them from 1.
+    return groups.WrongAnswers(
+        student=answers.student[rows],
+        question=answers.question[rows],
+        option=answers.option[rows] - np.int8(1),
+        probability=groups.given_wrong(p_option, answers.correct[rows] - np.int8(1)),
+        n_students=int(answers.student.max()) + 1,
+        n_questions=int(answers.question.max()) + 1,
+    )
 
 
 def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -217,16 +224,19 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
     is_wrong = (answers["AnswerValue"] != answers["CorrectAnswer"]).to_numpy()
     rows = np.flatnonzero(is_wrong)
     # The answers may disagree on which option of a question is right. Such a question is treated as
-    # two questions, one for each right option.
-    key = answers["QuestionId"].to_numpy()[rows] * N_OPTIONS
-    key = key + answers["CorrectAnswer"].to_numpy()[rows] - 1
+    # two questions, one for each right option: they get different numbers.
+    question_id = answers["QuestionId"].to_numpy()[rows]
+    right_option = answers["CorrectAnswer"].to_numpy()[rows] - 1
+    question = question_id * N_OPTIONS + right_option
     # `in_order` and `shuffled` hold the same rows, sorted by question. Within a question,
-    # `in_order` keeps the order of the file, and `shuffled` has a random order.
-    in_order = rows[np.argsort(key, kind="stable")]
-    shuffled = rows[np.lexsort((rng.random(len(rows)), key))]
-    option = answers["AnswerValue"].to_numpy(copy=True)
-    option[in_order] = answers["AnswerValue"].to_numpy()[shuffled]
-    return answers.assign(AnswerValue=option)
+    # `in_order` keeps the order of the file, and `shuffled` has a random order. `lexsort` sorts by
+    # its last key first.
+    in_order = rows[np.argsort(question, kind="stable")]
+    shuffled = rows[np.lexsort((rng.random(len(rows)), question))]
+    option = answers["AnswerValue"].to_numpy()
+    permuted = option.copy()
+    permuted[in_order] = option[shuffled]
+    return answers.assign(AnswerValue=permuted)
 
 
 def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -276,7 +286,9 @@ def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") ->
     lifts, and `last_cells`, the text of the last cell or cells. The first gain and the first lift
     are measured on held-out answers, the others on known answers; see `Measured`.
     """
-    cells = [name, f"{groups.count_groups(group)}", f"{(group >= 0).sum()}"]
+    n_groups = groups.count_groups(group)
+    n_options_in_groups = np.count_nonzero(group >= 0)
+    cells = [name, f"{n_groups}", f"{n_options_in_groups}"]
     for ratio, digits in (
         (measured.gain, 4),
         (measured.gain_known, 4),
@@ -306,55 +318,67 @@ def print_real() -> None:
     confirms them, and the third part measures them. This is done for several splits, each time for
     the real options and for options permuted among the students, where no group is real.
 
-    Each time, two rows are printed. The first row is about the groups that the second part
-    confirms, if any. The second row, "forced", is about groups found at a low threshold, confirmed
-    or not.
     """
     pool = real_answers.read_pool()
     print(f"{len(pool):,} answers")
     for seed in SEEDS:
-        for name, answers in (
-            (f"real, split {seed}", pool),
-            ("the same, permuted", permute_options(pool, seed)),
-        ):
-            prepared = prepare(answers, seed)
-            pairs = groups.compare_pairs(prepared.finding)
-            group = groups.choose_groups(pairs, prepared.choosing)
-            measured = measure(prepared, group)
-            print(row(name, group, measured), f"log loss {measured.loss:.4f}", flush=True)
-            forced_group = groups.find_groups(pairs, FORCED_THRESHOLD)
-            forced_measured = measure(prepared, forced_group)
-            print(row(f"{name}, forced", forced_group, forced_measured), flush=True)
+        print_confirmed_and_forced(f"real, split {seed}", pool, seed)
+        print_confirmed_and_forced("the same, permuted", permute_options(pool, seed), seed)
+
+
+def print_confirmed_and_forced(name: str, answers: pd.DataFrame, seed: int) -> None:
+    """Print two rows about the groups found in one split of the students.
+
+    The first row is about the groups that the second part of the students confirms, if any. The
+    second row, "forced", is about groups found at a low threshold, confirmed or not.
+    """
+    prepared = prepare(answers, seed)
+    pairs = groups.compare_pairs(prepared.finding)
+    group = groups.choose_groups(pairs, prepared.choosing)
+    print_row_and_loss(name, group, measure(prepared, group))
+    forced_group = groups.find_groups(pairs, FORCED_THRESHOLD)
+    forced_measured = measure(prepared, forced_group)
+    print(row(f"{name}, forced", forced_group, forced_measured), flush=True)
+
+
+def print_row_and_loss(
+    name: str, group: IntArray, measured: Measured, last_cells: str = ""
+) -> None:
+    """Print a row of a table about groups and, after the row, the log loss without groups."""
+    print(row(name, group, measured, last_cells), f"log loss {measured.loss:.4f}", flush=True)
 
 
 def print_simulated() -> None:
     """Print how well groups agree with the misconceptions that were planted in simulated answers.
 
     The first rows show the groups found with a quarter, half and all of the students. For the last
-    two rows, the wrong options are permuted among students, so that no group is real. The last row
-    but one measures, on the permuted answers, the groups that were found before the permutation in
-    the answers of all students. The last row measures the groups that are found in the permuted
-    answers.
+    two rows, the wrong options are permuted among students, so that no group is real.
     """
     answers, planted = simulate_planted()
-    student_id = np.random.default_rng(0).permutation(answers["UserId"].unique())
+    student_ids = np.random.default_rng(0).permutation(answers["UserId"].unique())
     for share in SHARES:
-        chosen = student_id[: int(share * len(student_id))]
-        part = answers[answers["UserId"].isin(chosen)].reset_index(drop=True)
-        truth = number_planted(np.unique(part["QuestionId"]), planted)
-        prepared = prepare(part, 0)
+        chosen_ids = student_ids[: int(share * len(student_ids))]
+        part = answers[answers["UserId"].isin(chosen_ids)].reset_index(drop=True)
+        planted_group = number_planted(np.unique(part["QuestionId"]), planted)
+        prepared = prepare(part, seed=0)
         group = find_groups(prepared)
-        measured = measure(prepared, group)
         name = f"{share:.0%} of the students, {len(part):,} answers"
-        rand_index = f"{score_groups(group, truth):.3f}"
-        print(row(name, group, measured, rand_index), f"log loss {measured.loss:.4f}", flush=True)
+        rand_index = f"{score_groups(group, planted_group):.3f}"
+        print_row_and_loss(name, group, measure(prepared, group), rand_index)
     # The last of SHARES is 1. So the loop ends with the groups that were found with all students.
-    group_of_all = group
-    prepared_permuted = prepare(permute_options(answers, 0), 0)
-    measured = measure(prepared_permuted, group_of_all)
-    print(row("all, permuted", group_of_all, measured), flush=True)
-    permuted_group = find_groups(prepared_permuted)
-    measured = measure(prepared_permuted, permuted_group)
+    print_permuted(answers, group_of_all=group)
+
+
+def print_permuted(answers: pd.DataFrame, group_of_all: IntArray) -> None:
+    """Permute the wrong options among students, and print two rows about groups.
+
+    The first row measures, on the permuted answers, the groups that were found before in the
+    answers of all students. The second row measures the groups found in the permuted answers.
+    """
+    prepared = prepare(permute_options(answers, seed=0), seed=0)
+    print(row("all, permuted", group_of_all, measure(prepared, group_of_all)), flush=True)
+    permuted_group = find_groups(prepared)
+    measured = measure(prepared, permuted_group)
     print(row("found in permuted answers", permuted_group, measured), flush=True)
 
 

@@ -43,6 +43,8 @@ COSINES = (0.4, 0.5, 0.6, 0.7, 0.8)
 RAISES = (1.25, 1.5, 2.0, 3.0, 5.0)
 # An option joins no latent class if fewer students than this chose it.
 MIN_CHOSEN = 20
+# A divisor that may be 0 is raised to this number.
+SMALLEST_DIVISOR = 1e-9
 
 # A method gets the wrong answers of some students, a `WrongAnswers` of
 # task_2/misconception_groups.py. For each of its settings, it yields the groups that it finds.
@@ -79,15 +81,20 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     The residual of an option is c − p: c is 1 if the student chose the option and 0 if not, and p
     is the probability that the model of answers gives to the option. The covariance of two options
     is the sum of the products of their residuals, over the students who got both questions wrong.
+    `finding` is a `WrongAnswers`. The function yields the groups for each of COVARIANCES.
     """
+    # The matrices of `pairs` have a row and a column for each option. Take only the options that
+    # occur in some pair.
     pairs = groups.compare_pairs(finding)
-    items = np.unique([*pairs.variance.nonzero()])
+    first_option, second_option = pairs.variance.nonzero()
+    items = np.unique(np.concatenate([first_option, second_option]))
     covariance = pairs.covariance[items][:, items].toarray()
+    variance = pairs.variance[items][:, items].toarray()
     # `compare_pairs` has added EXTRA_VARIANCE to the variance of each pair. Remove it, because
     # SHRINKAGE takes its place. Pairs that `compare_pairs` leaves out have no variance, and become
     # negative here: `maximum` sets them to 0.
-    variance = pairs.variance[items][:, items].toarray() - np.float32(groups.EXTRA_VARIANCE)
-    similarity = covariance / (np.maximum(variance, 0) + SHRINKAGE)
+    variance = np.maximum(variance - np.float32(groups.EXTRA_VARIANCE), 0)
+    similarity = covariance / (variance + SHRINKAGE)
     # `pairs` holds each pair once, but a similarity matrix is symmetric.
     similarity = similarity + similarity.T
     yield from link(similarity, items, COVARIANCES, finding.n_items)
@@ -103,19 +110,22 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
     of each option.
     """
     residual = groups._residual_matrix(finding)
-    # Only options with a residual take part.
+    # `indices` holds the column of each entry. Only options with a residual take part.
     items = np.unique(residual.indices)
     residual = residual.tocsc()[:, items]
     # Divide each column by its Euclidean length, so that options chosen by many students do not
     # dominate the decomposition.
-    length = np.sqrt(np.asarray(residual.multiply(residual).sum(axis=0)))
-    scaled = sparse.csr_array(residual.multiply(1 / np.maximum(length, 1e-9)))
+    sum_of_squares = np.asarray(residual.multiply(residual).sum(axis=0))
+    length = np.sqrt(sum_of_squares)
+    scaled = sparse.csr_array(residual.multiply(1 / np.maximum(length, SMALLEST_DIVISOR)))
     for n_factors in N_FACTORS:
         model = TruncatedSVD(n_factors, random_state=0).fit(scaled)
-        # A row for each option, of length 1.
+        # A row for each option.
         factors = model.components_.T * model.singular_values_
-        factors /= np.maximum(np.linalg.norm(factors, axis=1, keepdims=True), 1e-9)
-        cosine = factors @ factors.T
+        length = np.linalg.norm(factors, axis=1, keepdims=True)
+        # The inner product of two vectors of length 1 is their cosine.
+        unit_factors = factors / np.maximum(length, SMALLEST_DIVISOR)
+        cosine = unit_factors @ unit_factors.T
         yield from link(cosine, items, COSINES, finding.n_items)
 
 
@@ -130,23 +140,25 @@ def link(
     `items`; the function overwrites some of its values. Each result is an array (n_items,) with the
     group of each option, -1 for none.
     """
-    question = items // N_OPTIONS
     # Options of one question must not be in one group, so they get the smallest similarity.
-    similarity[question[:, None] == question] = similarity.min()
-    # `linkage` takes distances. The most similar options have the distance 0.
-    most = similarity.max()
-    distance = most - similarity
-    np.fill_diagonal(distance, 0)
-    tree = linkage(squareform(distance, checks=False), "average")
+    question = items // N_OPTIONS
+    is_same_question = question[:, np.newaxis] == question
+    similarity[is_same_question] = similarity.min()
     # The strength of an option is its similarity to the most similar other option. If two options
     # of one question are in the same group in spite of their low similarity, `tidy` keeps the
     # stronger one.
     strength = np.zeros(n_items)
     strength[items] = similarity.max(axis=1)
+    # `linkage` takes distances. The most similar options have the distance 0.
+    largest = similarity.max()
+    distance = largest - similarity
+    np.fill_diagonal(distance, 0)
+    tree = linkage(squareform(distance, checks=False), "average")
     for threshold in thresholds:
+        largest_distance = largest - threshold
         label = np.full(n_items, -1)
         # `fcluster` numbers the groups from 1.
-        label[items] = fcluster(tree, most - threshold, "distance") - 1
+        label[items] = fcluster(tree, largest_distance, "distance") - 1
         yield tidy(label, strength)
 
 
@@ -160,17 +172,19 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     RAISES is tried as the limit, and yields an array of groups, shape (n_items,), with -1 for an
     option in no group. `finding` is a `WrongAnswers`.
     """
+    # 1 where a student (row) chose an option (column).
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)
-    chosen = sparse.csr_array((np.ones(len(item)), (finding.student, item)), shape)
+    is_chosen = sparse.csr_array((np.ones(len(item)), (finding.student, item)), shape)
     # Leave out students without wrong answers: texts without words.
-    chosen = chosen[np.unique(finding.student)]
-    model = LatentDirichletAllocation(N_PLANTED, max_iter=10, random_state=0).fit(chosen)
-    n_chosen = np.asarray(chosen.sum(axis=0))
+    is_chosen = is_chosen[np.unique(finding.student)]
+    # The method is told the number of classes: the number of planted misconceptions.
+    model = LatentDirichletAllocation(N_PLANTED, max_iter=10, random_state=0).fit(is_chosen)
+    n_chosen = np.asarray(is_chosen.sum(axis=0))
     share_by_class = share_of_question(model.components_)
-    share_of_all = share_of_question(n_chosen[None])
+    share_of_all = share_of_question(n_chosen[np.newaxis])
     # The factor by which each class raises the share of each option, shape (classes, items).
-    factor = share_by_class / np.maximum(share_of_all, 1e-9)
+    factor = share_by_class / np.maximum(share_of_all, SMALLEST_DIVISOR)
     factor[:, n_chosen < MIN_CHOSEN] = 0
     best_class = factor.argmax(axis=0)
     largest_factor = factor.max(axis=0)
@@ -199,18 +213,21 @@ def tidy(label: IntArray, strength: FloatArray) -> IntArray:
     option o of question q has the index N_OPTIONS · q + o. The result has the same form as `label`,
     with groups numbered from 0.
     """
-    items = np.flatnonzero(label >= 0)
-    strongest_first = items[np.argsort(-strength[items], kind="stable")]
+    in_groups = np.flatnonzero(label >= 0)
+    strongest_first = in_groups[np.argsort(-strength[in_groups], kind="stable")]
     # Options of the same question in the same group get the same number here. np.unique returns the
     # position of the first option with each number, which is the strongest one.
-    group_and_question = label[strongest_first] * len(label) + strongest_first // N_OPTIONS
+    question = strongest_first // N_OPTIONS
+    group_and_question = label[strongest_first] * len(label) + question
     _, first = np.unique(group_and_question, return_index=True)
-    items = strongest_first[first]
-    size_of_group = np.bincount(label[items], minlength=1)
-    items = items[size_of_group[label[items]] >= 2]
-    _, number = np.unique(label[items], return_inverse=True)
+    strongest = strongest_first[first]
+    size_of_group = np.bincount(label[strongest])
+    has_company = size_of_group[label[strongest]] >= 2
+    kept = strongest[has_company]
+    # Number the groups that are left from 0, without gaps.
+    _, number = np.unique(label[kept], return_inverse=True)
     group = np.full(len(label), -1, np.int32)
-    group[items] = number
+    group[kept] = number
     return group
 
 
@@ -226,9 +243,11 @@ def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
     best: IntArray = np.full(choosing.n_items, -1, np.int32)
     for group in candidates:
         # Predict each answer in `choosing` from the student's other answers in `choosing`.
-        gain_sum, n_answers = groups.gain_by_student(known=choosing, asked=choosing, group=group)
-        gain = groups.ratio_by_student(gain_sum, n_answers)
-        if gain.low > 0 and gain.value > best_gain:
+        gain_sums, n_answers = groups.gain_by_student(known=choosing, asked=choosing, group=group)
+        # The sum over all students, divided by the number of all answers.
+        gain = groups.ratio_by_student(gain_sums, n_answers)
+        qualifies = gain.low > 0
+        if qualifies and gain.value > best_gain:
             best_gain = gain.value
             best = group
     return best

@@ -92,14 +92,15 @@ def fit_girth(answers: Answers, model: str) -> np.ndarray:
         answers.question, weights=answers.is_correct, minlength=answers.n_questions
     )
     is_mixed = (n_right > 0) & (n_right < n_answers)
-    result = getattr(girth, model)(dataset[is_mixed])
+    fit = getattr(girth, model)
+    parameters = fit(dataset[is_mixed])
+    # The difficulty, and so the probability, of a question that was left out is NaN.
     difficulty = np.full(answers.n_questions, np.nan)
-    difficulty[is_mixed] = result["Difficulty"]
+    difficulty[is_mixed] = parameters["Difficulty"]
     discrimination = np.ones(answers.n_questions)
-    discrimination[is_mixed] = result["Discrimination"]
+    discrimination[is_mixed] = parameters["Discrimination"]
     ability = girth.ability_eap(dataset[is_mixed], difficulty[is_mixed], discrimination[is_mixed])
-    distance = ability[answers.test_student] - difficulty[answers.test_question]
-    return 1 / (1 + np.exp(-discrimination[answers.test_question] * distance))
+    return predict_two_parameters(answers, ability, difficulty, discrimination)
 
 
 def fit_py_irt(answers: Answers, priors: str) -> np.ndarray:
@@ -108,14 +109,15 @@ def fit_py_irt(answers: Answers, priors: str) -> np.ndarray:
     from py_irt.dataset import Dataset
     from py_irt.training import IrtModelTrainer
 
+    # py-irt calls students subjects, and questions items. Their ids must be text.
     students = [str(number) for number in range(answers.n_students)]
     questions = [str(number) for number in range(answers.n_questions)]
     dataset = Dataset(
         item_ids=set(questions),
         subject_ids=set(students),
-        item_id_to_ix={name: number for number, name in enumerate(questions)},
+        item_id_to_ix={question: number for number, question in enumerate(questions)},
         ix_to_item_id=dict(enumerate(questions)),
-        subject_id_to_ix={name: number for number, name in enumerate(students)},
+        subject_id_to_ix={student: number for number, student in enumerate(students)},
         ix_to_subject_id=dict(enumerate(students)),
         observation_subjects=answers.student.tolist(),
         observation_items=answers.question.tolist(),
@@ -126,9 +128,20 @@ def fit_py_irt(answers: Answers, priors: str) -> np.ndarray:
     trainer = IrtModelTrainer(data_path=None, config=config, dataset=dataset, verbose=False)
     trainer.train()
     fitted = trainer.irt_model.export()
-    ability, difficulty, slope = (np.array(fitted[name]) for name in ("ability", "diff", "disc"))
-    distance = ability[answers.test_student] - difficulty[answers.test_question]
-    return 1 / (1 + np.exp(-slope[answers.test_question] * distance))
+    ability = np.array(fitted["ability"])
+    difficulty = np.array(fitted["diff"])
+    discrimination = np.array(fitted["disc"])
+    return predict_two_parameters(answers, ability, difficulty, discrimination)
+
+
+def predict_two_parameters(
+    answers: Answers, ability: np.ndarray, difficulty: np.ndarray, discrimination: np.ndarray
+) -> np.ndarray:
+    """Return P(right) of the pairs to predict by the two-parameter model."""
+    question = answers.test_question
+    distance = ability[answers.test_student] - difficulty[question]
+    logit = discrimination[question] * distance
+    return 1 / (1 + np.exp(-logit))
 
 
 # ---- Cognitive diagnosis -----------------------------------------------------------------------
@@ -168,7 +181,7 @@ def fit_irt(answers: Answers, epochs: int) -> np.ndarray:
     from EduCDM import GDIRT
 
     model = GDIRT(answers.n_students, answers.n_questions)
-    model.train(batches(answers, 256, with_subjects=False), epoch=epochs)
+    model.train(batches(answers, size=256, with_subjects=False), epoch=epochs)
     return predict_pairs(model.irt_net, answers, with_subjects=False)
 
 
@@ -177,7 +190,7 @@ def fit_mirt(answers: Answers, epochs: int) -> np.ndarray:
     from EduCDM import MIRT
 
     model = MIRT(answers.n_students, answers.n_questions, latent_dim=16)
-    model.train(batches(answers, 256, with_subjects=False), epoch=epochs)
+    model.train(batches(answers, size=256, with_subjects=False), epoch=epochs)
     return predict_pairs(model.irt_net, answers, with_subjects=False)
 
 
@@ -186,7 +199,7 @@ def fit_ncdm(answers: Answers, epochs: int) -> np.ndarray:
     from EduCDM import NCDM
 
     model = NCDM(answers.has_subject.shape[1], answers.n_questions, answers.n_students)
-    model.train(batches(answers, 32, with_subjects=True), epoch=epochs)
+    model.train(batches(answers, size=32, with_subjects=True), epoch=epochs)
     return predict_pairs(model.ncdm_net, answers, with_subjects=True)
 
 
@@ -203,11 +216,11 @@ def fit_kancd(answers: Answers, epochs: int) -> np.ndarray:
         mf_type="gmf",
         dim=20,
     )
-    train = batches(answers, 32, with_subjects=True)
-    # `train` requires batches to evaluate after each epoch. The evaluation is not used, so it gets
-    # a single batch of the training answers.
-    evaluated = [next(iter(train))]
-    model.train(train, evaluated, epoch_n=epochs)
+    training_batches = batches(answers, size=32, with_subjects=True)
+    # `train` also evaluates the model on batches after each epoch. The evaluation is not used, so
+    # give it a single batch of the training answers.
+    one_batch = [next(iter(training_batches))]
+    model.train(training_batches, one_batch, epoch_n=epochs)
     return predict_pairs(model.net, answers, with_subjects=True)
 
 

@@ -130,15 +130,18 @@ def main() -> None:
     print(f"{options.library} {version}")
     print(f"| answers | {' | '.join(HEADER)} |")
     print("|---" * (1 + len(HEADER)) + "|")
-    tasks = dict(list_tasks(options.splits, options.skip_pool, options.skip_course))
+    task_by_title = dict(
+        list_tasks(options.splits, skip_pool=options.skip_pool, skip_course=options.skip_course)
+    )
+    chosen_models = options.models or MODELS
     for name, model in MODELS.items():
-        if model.library != options.library or name not in (options.models or MODELS):
+        if model.library != options.library or name not in chosen_models:
             continue
-        for title, task in tasks.items():
+        for title, task in task_by_title.items():
             print_rows(title, name, task, options.python)
 
 
-def list_tasks(n_splits: int, skip_pool: bool, skip_course: bool) -> Iterator[tuple[str, Task]]:
+def list_tasks(n_splits: int, *, skip_pool: bool, skip_course: bool) -> Iterator[tuple[str, Task]]:
     """Yield each set of answers with its title."""
     if not skip_course:
         parts = [read_course_subset(part) for part in ("train", "valid")]
@@ -150,8 +153,10 @@ def list_tasks(n_splits: int, skip_pool: bool, skip_course: bool) -> Iterator[tu
 
 def find_version(library: Library, python: str) -> str:
     """Return the version of a library in another Python; raise `InputError` if it is missing."""
-    version = f"importlib.metadata.version({library.package!r})"
-    code = f"import importlib.metadata, {library.module}; print({version})"
+    # Importing the module too shows that the library can be used, not only that it is installed.
+    imports = f"import importlib.metadata, {library.module}"
+    print_version = f"print(importlib.metadata.version({library.package!r}))"
+    code = f"{imports}; {print_version}"
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True)
     except OSError as error:
@@ -166,48 +171,45 @@ def find_version(library: Library, python: str) -> str:
 
 
 def print_rows(title: str, name: str, task: Task, python: str) -> None:
-    """Print a row for the default of a model, and one for the chosen value of its setting.
+    """Print a row for the default value of a model's setting, and a row for the chosen value.
 
-    The value is chosen without the answers of `task.test`. For each value, a model is fitted to one
-    part of the training answers, and the log loss is computed on the other part. The value with the
-    lowest log loss is chosen. If it is the default, only one row is printed.
+    `title` is the title of the set of answers, `name` the name of the model. If the chosen value is
+    the default, only one row is printed.
     """
     model = MODELS[name]
-    is_held_out = hold_out_answers(len(task.train), HELD_OUT, seed=0)
-    choosing = Task(task.train[~is_held_out], task.train[is_held_out], task.write_metadata)
-    losses = {value: run(name, choosing, python, value).log_loss for value in model.values}
-    chosen = min(losses, key=losses.__getitem__)
     # The first value of a setting is the default.
     default = model.values[0]
+    chosen = choose_value(name, task, python)
     values = [default] if chosen == default else [default, chosen]
     for value in values:
         result = run(name, task, python, value)
         mark = ", chosen" if value == chosen else ", default"
-        figures = [f"{x:.4f}" for x in (result.accuracy, result.auc, result.log_loss)]
-        cells = [title, name, f"{model.setting} {value}{mark}", *figures, f"{result.seconds:.0f}"]
+        scores = [f"{score:.4f}" for score in (result.accuracy, result.auc, result.log_loss)]
+        cells = [title, name, f"{model.setting} {value}{mark}", *scores, f"{result.seconds:.0f}"]
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def run(name: str, task: Task, python: str, value: float | str) -> Result:
-    """Fit a library's model with one value of the model's setting, and score what it predicts.
+def choose_value(name: str, task: Task, python: str) -> float | str:
+    """Return the value of a model's setting that predicts held-out training answers best.
 
-    The model named `name` runs in the interpreter `python`, where its library is installed.
+    For each value, the model is fitted to one part of the training answers, and the log loss is
+    computed on the other part. The lowest log loss decides. The answers of `task.test` are not
+    used.
     """
-    model = MODELS[name]
-    with tempfile.TemporaryDirectory() as folder_name:
-        folder = Path(folder_name)
-        arrays = folder / "arrays.npz"
-        output = folder / "p.npy"
-        # `number_answers` reads the subjects of the questions from the metadata.
-        task.write_metadata(folder)
-        np.savez(arrays, allow_pickle=False, **number_answers(task, folder))
-        settings = json.dumps({model.setting: value})
-        command = [python, PROGRAM, name, arrays, settings, output]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise InputError(f"{name}, {model.setting} {value}: failed: {reason}")
-        p_right = np.load(output).astype(np.float64)
+    is_held_out = hold_out_answers(len(task.train), HELD_OUT, seed=0)
+    parts_of_train = Task(task.train[~is_held_out], task.train[is_held_out], task.write_metadata)
+    loss_by_value = {
+        value: run(name, parts_of_train, python, value).log_loss for value in MODELS[name].values
+    }
+    return min(loss_by_value, key=loss_by_value.__getitem__)
+
+
+def run(name: str, task: Task, python: str, value: float | str) -> Result:
+    """Fit the model `name` with one value of its setting, and score its predictions.
+
+    `python` is the interpreter in which the model's library is installed.
+    """
+    p_right, seconds = run_program(name, task, python, value)
     # A model may predict nothing for a question that it has never seen.
     p_right[np.isnan(p_right)] = task.train["IsCorrect"].mean()
     p_right = p_right.clip(MARGIN, 1 - MARGIN)
@@ -217,8 +219,28 @@ def run(name: str, task: Task, python: str, value: float | str) -> Result:
         accuracy=float(np.mean((p_right > 0.5) == is_correct)),
         auc=scores.auc or float("nan"),
         log_loss=scores.log_loss,
-        seconds=json.loads(done.stdout.splitlines()[-1])["seconds"],
+        seconds=seconds,
     )
+
+
+def run_program(name: str, task: Task, python: str, value: float | str) -> tuple[np.ndarray, float]:
+    """Run peer_models.py; return P(right) of each answer to score, and the processor seconds."""
+    setting = MODELS[name].setting
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        arrays = folder / "arrays.npz"
+        output = folder / "p.npy"
+        # `number_answers` reads the subjects of the questions from the metadata.
+        task.write_metadata(folder)
+        np.savez(arrays, allow_pickle=False, **number_answers(task, folder))
+        command = [python, PROGRAM, name, arrays, json.dumps({setting: value}), output]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise InputError(f"{name}, {setting} {value}: failed: {reason}")
+        p_right = np.load(output).astype(np.float64)
+    last_line = done.stdout.splitlines()[-1]
+    return p_right, json.loads(last_line)["seconds"]
 
 
 def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
@@ -226,14 +248,14 @@ def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
 
     `has_subject` is 1 where a question (row) has a subject (column).
     """
-    both = pd.concat([task.train, task.test])
-    student, student_ids = pd.factorize(both["UserId"])
-    question, question_ids = pd.factorize(both["QuestionId"])
+    train_and_test = pd.concat([task.train, task.test])
+    student, student_ids = pd.factorize(train_and_test["UserId"])
+    question, question_ids = pd.factorize(train_and_test["QuestionId"])
     n_train = len(task.train)
-    path = metadata_dir / layout.QUESTION_METADATA_TASK_1_2
-    subjects = read_question_subjects(path, question_ids.to_numpy())
+    question_file = metadata_dir / layout.QUESTION_METADATA_TASK_1_2
+    # A row for each subject of each question; "row" is the question's number.
+    subjects = read_question_subjects(question_file, question_ids.to_numpy())
     subject, subject_ids = pd.factorize(subjects["subject"])
-    # `subjects` has a line for each subject of each question; "row" is the question's number.
     has_subject = np.zeros((len(question_ids), len(subject_ids)), np.float32)
     has_subject[subjects["row"], subject] = 1
     return {

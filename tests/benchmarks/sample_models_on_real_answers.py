@@ -71,28 +71,33 @@ def main() -> None:
             samples = [
                 layout.ROOT / f"task_{task}/sample_model_{name}.py" for name in options.blend
             ]
-            print_pool(" + ".join(options.blend), task, pool, options.splits, samples, flags)
+            name = " + ".join(options.blend)
+            print_pool(name, task, pool, n_splits=options.splits, scripts=samples, flags=flags)
             continue
         task_scripts = [path for path in scripts if path.resolve().parent.name == f"task_{task}"]
         for script in task_scripts:
-            print_pool(short_name(script), task, pool, options.splits, [script], flags)
+            name = short_name(script)
+            print_pool(name, task, pool, n_splits=options.splits, scripts=[script], flags=flags)
         if task == 1 and not options.skip_course:
             print_header("task 1, course subset")
-            course = read_course_subset("train"), read_course_subset("valid")
+            course_parts = (read_course_subset("train"), read_course_subset("valid"))
             for script in task_scripts:
-                print_course(script, course, flags)
+                print_course(script, course_parts, flags)
 
 
-def print_course(script: Path, course: tuple[pd.DataFrame, pd.DataFrame], flags: list[str]) -> None:
+def print_course(
+    script: Path, course_parts: tuple[pd.DataFrame, pd.DataFrame], flags: list[str]
+) -> None:
     """Print the row of a model of task 1 on the course subset.
 
-    A model whose `build_parser` has the flag --seed is run with several seeds.
+    `course_parts` are the training answers and the answers to score. A model whose `build_parser`
+    has the flag --seed is run with several seeds.
     """
     flags_by_seed = [flags]
     if "--seed" in script_runs.declared_flags(script):
         flags_by_seed = [[*flags, "--seed", f"{seed}"] for seed in COURSE_SEEDS]
     figures = [
-        score([script], 1, course, write_course_metadata, flags_of_run)
+        score([script], 1, course_parts, write_course_metadata, flags_of_run)
         for flags_of_run in flags_by_seed
     ]
     print_row(short_name(script), summarise(figures))
@@ -128,35 +133,52 @@ def score(
 ) -> Figures:
     """Run a sample model on files that are made from answers; return its figures.
 
-    If there are several scripts, all of them are run, and the figures are those of their blend.
-    `parts` are the training answers and the answers to score.
+    `parts` are the training answers and the answers to score. If there are several scripts, all of
+    them are run, and their blend is scored.
     """
     train, test = parts
     with tempfile.TemporaryDirectory() as folder_name:
         folder = Path(folder_name)
         write_metadata(folder)
         write_answers(folder, train, test)
-        input_flags = ["--input_dir", folder, "--train_data", TRAIN]
-        input_flags += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
         for script in scripts:
-            output = folder / script.stem
-            output_flags = ["--output_dir", output, "--probabilities", output / PROBABILITIES]
-            metadata = metadata_flags(script, folder)
-            run_script([script, *input_flags, *output_flags, *metadata, *flags])
+            run_model(script, folder, flags)
         # `read_figures` expects a submission and probabilities in `folder`. Copy them from a single
         # model, or make them by a blend.
-        probabilities = [folder / script.stem / PROBABILITIES for script in scripts]
         if len(scripts) == 1:
             shutil.copy(folder / scripts[0].stem / TASKS[task].submission, folder)
-            shutil.copy(probabilities[0], folder)
+            shutil.copy(folder / scripts[0].stem / PROBABILITIES, folder)
         else:
-            blend = [layout.ROOT / "tools/blend.py", *probabilities, *input_flags]
-            run_script([*blend, "--output_dir", folder])
-            # tools/blend.py names the file of probabilities after the submission, but
-            # `read_figures` expects the name PROBABILITIES.
-            written = (folder / TASKS[task].submission).with_suffix(".parquet")
-            written.rename(folder / PROBABILITIES)
+            blend_models(scripts, task, folder)
         return read_figures(folder, task, test)
+
+
+def run_model(script: Path, folder: Path, flags: list[str]) -> None:
+    """Run a sample model on the files in `folder`; its results go to a folder of its own there."""
+    output = folder / script.stem
+    output_flags = ["--output_dir", output, "--probabilities", output / PROBABILITIES]
+    metadata = metadata_flags(script, folder)
+    run_script([script, *input_flags(folder), *output_flags, *metadata, *flags])
+
+
+def blend_models(scripts: Sequence[Path], task: int, folder: Path) -> None:
+    """Blend the models that `run_model` has run; write submission and probabilities to `folder`."""
+    probabilities = [folder / script.stem / PROBABILITIES for script in scripts]
+    # The blend reads the training answers too: it chooses its weights with them.
+    blend = [layout.ROOT / "tools/blend.py", *probabilities, *input_flags(folder)]
+    run_script([*blend, "--output_dir", folder])
+    # tools/blend.py names the file of probabilities after the submission, but `read_figures`
+    # expects the name PROBABILITIES.
+    written = (folder / TASKS[task].submission).with_suffix(".parquet")
+    written.rename(folder / PROBABILITIES)
+
+
+def input_flags(folder: Path) -> list[object]:
+    """Return the flags that name the files of `write_answers`."""
+    return [
+        *("--input_dir", folder, "--train_data", TRAIN),
+        *("--submission_template_dir", folder, "--submission_template_file", TEMPLATE),
+    ]
 
 
 def write_answers(folder: Path, train: pd.DataFrame, test: pd.DataFrame) -> None:
@@ -170,16 +192,20 @@ def write_answers(folder: Path, train: pd.DataFrame, test: pd.DataFrame) -> None
 
 
 def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
-    """Score the submission and the probabilities in a folder; return the figures of `COLUMNS`."""
+    """Score the submission and the probabilities in a folder against the answers `test`.
+
+    Returns accuracy, log loss, AUC and calibration error, in the order of `COLUMNS`.
+    """
     outcome = "IsCorrect" if task == 1 else "AnswerValue"
     truth: np.ndarray = test[outcome].to_numpy()
     source = reading.file_source(folder / TASKS[task].submission)
     column = TASKS[task].column
     predicted = submission.read_pair_values(source, column)[column.name].to_numpy()
-    p = read_probabilities(folder / PROBABILITIES, task).value
-    # The classes of the probabilities count from 0; the options of task 2 count from 1.
+    # Shape (answers, classes). A class is an outcome in task 1 and an option in task 2.
+    p_class = read_probabilities(folder / PROBABILITIES, task).value
+    # Classes count from 0, but the options of task 2 count from 1, their `column.low`.
     true_class = truth - column.low
-    scores = metrics.score_probabilities(true_class, p)
+    scores = metrics.score_probabilities(true_class, p_class)
     return [
         metrics.accuracy(truth, predicted).value,
         scores.log_loss,

@@ -79,25 +79,34 @@ def rank_questions() -> dict[str, pd.Series]:
     """
     folder = real_answers.real_data_dir() / "eedi_tasks_3_4"
     questions = pd.read_csv(folder / "metadata" / layout.QUESTION_METADATA_TASK_3_4)
-    ranks = {}
-    with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        template = work / layout.TEMPLATE_TASK_3
-        ids = questions[["QuestionId"]].sort_values("QuestionId")
-        ids.assign(ranking="").to_csv(template, index=False)
-        real_answers.read_pool().to_csv(work / layout.TRAIN_TASK_3_4, index=False)
-        for model in MODELS:
-            flags = ["--submission_template_dir", work, "--output_dir", work / model]
-            if model != "random":
-                flags += ["--input_dir", work]
-            run_script([layout.ROOT / f"task_3/sample_model_{model}.py", *flags])
-            ranks[model] = submission.read_ranking(work / model / TASK_3.submission, template)
+    ranks = rank_by_models(questions)
+    question_ids = ranks[MODELS[0]].index
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
-    rate = (stats["NumCorrect"] / stats["NumAnswers"]).reindex(ranks[MODELS[0]].index)
-    # The entropy of right and wrong answers grows as the rate comes nearer to 0.5. So the question
+    share_right = (stats["NumCorrect"] / stats["NumAnswers"]).reindex(question_ids)
+    # The entropy of right and wrong answers grows as the share comes nearer to 0.5. So the question
     # with the smallest distance has rank 1.
-    distance = (rate - 0.5).abs()
+    distance = (share_right - 0.5).abs()
     ranks["correct_entropy"] = distance.rank(method="first", na_option="bottom").astype(int)
+    return ranks
+
+
+def rank_by_models(questions: pd.DataFrame) -> dict[str, pd.Series]:
+    """Run the sample models of task 3 on the pool; return their rankings of the questions."""
+    ranks = {}
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        # A template lists the questions, with an empty column for the ranks.
+        template = folder / layout.TEMPLATE_TASK_3
+        sorted_ids = questions[["QuestionId"]].sort_values("QuestionId")
+        sorted_ids.assign(ranking="").to_csv(template, index=False)
+        real_answers.read_pool().to_csv(folder / layout.TRAIN_TASK_3_4, index=False)
+        for model in MODELS:
+            flags = ["--submission_template_dir", folder, "--output_dir", folder / model]
+            # The random ranking reads no answers.
+            if model != "random":
+                flags += ["--input_dir", folder]
+            run_script([layout.ROOT / f"task_3/sample_model_{model}.py", *flags])
+            ranks[model] = submission.read_ranking(folder / model / TASK_3.submission, template)
     return ranks
 
 
@@ -186,19 +195,20 @@ def further_pairs_row(n: int, share: float) -> str:
     # then advises. It advises 0 if the rankings are told apart already, and None if each ranking is
     # preferred on half of the pairs.
     p_count = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
-    n_further = [expert_agreement.count_further(count, n) for count in range(n + 1)]
+    n_advised = [expert_agreement.count_further(count, n) for count in range(n + 1)]
     p_at_once = 0.0
-    p_better = 0.0
-    p_worse = 0.0
+    p_better_wins = 0.0
+    p_worse_wins = 0.0
     for count in range(n + 1):
-        better, worse = tell_apart(count, n, n_further[count] or 0, share)
-        p_better += p_count[count] * better
-        p_worse += p_count[count] * worse
-        if n_further[count] == 0:
+        if n_advised[count] == 0:
             p_at_once += p_count[count]
-    median = median_advised(n_further, p_count)
-    probabilities = f"{p_at_once:.2f} | {median} | {p_better + p_worse:.2f} | {p_worse:.3f}"
-    return f"| {share} | {n} | {probabilities} |"
+        n_judged_then = n_advised[count] or 0
+        p_better_given_count, p_worse_given_count = tell_apart(count, n, n_judged_then, share)
+        p_better_wins += p_count[count] * p_better_given_count
+        p_worse_wins += p_count[count] * p_worse_given_count
+    p_apart = p_better_wins + p_worse_wins
+    median = median_advised(n_advised, p_count)
+    return f"| {share} | {n} | {p_at_once:.2f} | {median} | {p_apart:.2f} | {p_worse_wins:.3f} |"
 
 
 def median_advised(n_further: list[int | None], p_count: FloatArray) -> int:
@@ -226,8 +236,11 @@ def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, f
     p_further = scipy.stats.binom.pmf(further_count, further, share)
     n_all = n + further
     count_all = count + further_count
-    smaller = np.minimum(count_all, n_all - count_all)
-    p_value = 2 * scipy.stats.binom.cdf(smaller, n_all, 0.5)
+    # If both rankings were equally good, experts would prefer each on a pair with probability 1/2.
+    # The p-value is twice the probability that a given ranking is then preferred on no more pairs
+    # than the less preferred one.
+    count_of_less_preferred = np.minimum(count_all, n_all - count_all)
+    p_value = 2 * scipy.stats.binom.cdf(count_of_less_preferred, n_all, 0.5)
     is_apart = p_value <= 0.05
     prefers_better = 2 * count_all > n_all
     p_better = p_further[is_apart & prefers_better].sum()
