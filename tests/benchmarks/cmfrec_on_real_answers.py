@@ -27,13 +27,16 @@ def score(
     peer_python: str, train: pd.DataFrame, test: pd.DataFrame, settings: dict[str, int]
 ) -> float:
     """Fit cmfrec, a library for matrix factorisation, with another Python; return its accuracy."""
+    arrays = {
+        "student": train["UserId"].to_numpy(),
+        "question": train["QuestionId"].to_numpy(),
+        "is_correct": train["IsCorrect"].to_numpy(),
+        "test_student": test["UserId"].to_numpy(),
+        "test_question": test["QuestionId"].to_numpy(),
+        "test_is_correct": test["IsCorrect"].to_numpy(),
+    }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arrays.npz"
-        arrays = {}
-        for prefix, answers in (("", train), ("test_", test)):
-            arrays[f"{prefix}student"] = answers["UserId"].to_numpy()
-            arrays[f"{prefix}question"] = answers["QuestionId"].to_numpy()
-            arrays[f"{prefix}is_correct"] = answers["IsCorrect"].to_numpy()
         np.savez(path, allow_pickle=False, **arrays)
         peer = Path(__file__).with_name("peer_cmfrec.py")
         done = subprocess.run(
@@ -42,7 +45,8 @@ def score(
             text=True,
             check=True,
         )
-    return float(json.loads(done.stdout.splitlines()[-1])["accuracy"])
+    last_line = done.stdout.splitlines()[-1]
+    return float(json.loads(last_line)["accuracy"])
 
 
 def main() -> None:
@@ -51,20 +55,27 @@ def main() -> None:
     p.add_argument("peer_python", metavar="PEER/bin/python")
     peer_python = p.parse_args().peer_python
     splits = list(pool_splits(read_pool()))
-    # Choose the settings on the training answers of the first split, a fifth of which are held out.
-    _, first_train, _ = splits[0]
-    is_held_out = np.random.default_rng(0).random(len(first_train)) < 0.2
-    grid = [{"k": k, "lambda_": penalty} for k, penalty in itertools.product(N_FACTORS, PENALTIES)]
-    grid_scores = [
-        score(peer_python, first_train[~is_held_out], first_train[is_held_out], settings)
-        for settings in tqdm(grid, "settings", disable=None)
-    ]
-    best = grid[int(np.argmax(grid_scores))]
+    _seed, first_train, _test = splits[0]
+    best = choose_settings(peer_python, first_train)
     scores = [
         score(peer_python, train, test, best)
         for _seed, train, test in tqdm(splits, "splits", disable=None)
     ]
     print(f"cmfrec {best}: {np.mean(scores):.4f} ± {np.std(scores, ddof=1):.4f}")
+
+
+def choose_settings(peer_python: str, train: pd.DataFrame) -> dict[str, int]:
+    """Return the settings with the best accuracy on a held-out fifth of the training answers."""
+    is_held_out = np.random.default_rng(0).random(len(train)) < 0.2
+    grid = [
+        {"k": n_factors, "lambda_": penalty}
+        for n_factors, penalty in itertools.product(N_FACTORS, PENALTIES)
+    ]
+    accuracies = [
+        score(peer_python, train[~is_held_out], train[is_held_out], settings)
+        for settings in tqdm(grid, "settings", disable=None)
+    ]
+    return grid[int(np.argmax(accuracies))]
 
 
 if __name__ == "__main__":

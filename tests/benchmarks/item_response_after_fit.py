@@ -26,6 +26,8 @@ from real_answers import real_data_dir
 
 N_KNOWN = (1, 5, 10, 20, 50)
 N_STUDENTS_TIMED = 50
+# The bounds of the intervals of expected shares, for which right answers are counted.
+SHARE_BOUNDS = [0, 0.3, 0.5, 0.7, 0.85, 1]
 
 
 def columns(rows: pd.DataFrame) -> tuple[Any, Any, Any]:
@@ -34,7 +36,8 @@ def columns(rows: pd.DataFrame) -> tuple[Any, Any, Any]:
 
 
 def log_loss(model: ItemResponse, rows: pd.DataFrame) -> float:
-    """Return the mean log loss of predictions."""
+    """Return the mean log loss of a model's predictions of answers."""
+    # The columns are P(wrong) and P(right). Take the probability of the true outcome of each row.
     p = model.predict_proba(rows["UserId"], rows["QuestionId"])
     p_outcome = p[np.arange(len(rows)), rows["IsCorrect"]]
     return float(-np.log(p_outcome).mean())
@@ -48,33 +51,45 @@ def measure_new_students(answers: pd.DataFrame) -> None:
     """
     rng = np.random.default_rng(0)
     students = rng.permutation(answers["UserId"].unique())
-    is_new = answers["UserId"].isin(students[: len(students) // 5])
-    fitted = ItemResponse().fit(*columns(answers[~is_new]))
-    new = answers[is_new].sample(frac=1, random_state=0)
-    # Number the answers of each student from 0, in random order. The answers with low numbers are
-    # known; the answers whose numbers are at least the largest of N_KNOWN are predicted.
-    number = new.groupby("UserId").cumcount()
-    hidden = new[number >= max(N_KNOWN)]
+    n_new = len(students) // 5
+    is_new = answers["UserId"].isin(students[:n_new])
+    train = answers[~is_new]
+    fitted = ItemResponse().fit(*columns(train))
+    shuffled = answers[is_new].sample(frac=1, random_state=0)
+    # Number the answers of each new student from 0, in random order. The answers with low numbers
+    # are known; the answers whose numbers are at least the largest of N_KNOWN are predicted.
+    number = shuffled.groupby("UserId").cumcount()
+    hidden = shuffled[number >= max(N_KNOWN)]
     print(f"{is_new.sum():,} answers of new students, {len(hidden):,} predicted")
     print(
         "| known answers | new fit | for_students | partial_fit | seconds: new fit | for_students |"
     )
     print("|---|---|---|---|---|---|")
-    for n in N_KNOWN:
-        known = new[number < n]
-        begin = time.process_time()
-        refitted = ItemResponse().fit(*columns(pd.concat([answers[~is_new], known])))
-        seconds_of_new_fit = time.process_time() - begin
-        begin = time.process_time()
-        extended = fitted.for_students(*columns(known))
-        seconds_of_for_students = time.process_time() - begin
-        updated = copy(fitted).partial_fit(*columns(known))
-        losses = [log_loss(model, hidden) for model in (refitted, extended, updated)]
-        print(
-            f"| {n} | {' | '.join(f'{loss:.4f}' for loss in losses)} "
-            f"| {seconds_of_new_fit:.2f} | {seconds_of_for_students:.3f} |"
-        )
-    print_time_of_one_student(fitted, new[number < 10])
+    for n_known in N_KNOWN:
+        known = shuffled[number < n_known]
+        print(f"| {n_known} | {compare_ways(fitted, train, known, hidden)} |")
+    ten_answers = shuffled[number < 10]
+    print_time_of_one_student(fitted, ten_answers)
+
+
+def compare_ways(
+    fitted: ItemResponse, train: pd.DataFrame, known: pd.DataFrame, hidden: pd.DataFrame
+) -> str:
+    """Return the log losses of three ways to predict new students, and two times, as cells.
+
+    `fitted` has learned from the answers `train` of other students. `known` and `hidden` are
+    answers of the new students; the hidden answers are predicted.
+    """
+    begin = time.process_time()
+    refitted = ItemResponse().fit(*columns(pd.concat([train, known])))
+    seconds_of_new_fit = time.process_time() - begin
+    begin = time.process_time()
+    extended = fitted.for_students(*columns(known))
+    seconds_of_for_students = time.process_time() - begin
+    # `partial_fit` changes its model, so give it a copy.
+    updated = copy(fitted).partial_fit(*columns(known))
+    losses = [f"{log_loss(model, hidden):.4f}" for model in (refitted, extended, updated)]
+    return f"{' | '.join(losses)} | {seconds_of_new_fit:.2f} | {seconds_of_for_students:.3f}"
 
 
 def print_time_of_one_student(fitted: ItemResponse, known: pd.DataFrame) -> None:
@@ -115,19 +130,21 @@ def measure_mastery(answers: pd.DataFrame) -> None:
     """
     folder = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     question_ids = np.unique(answers["QuestionId"])
-    # A row for each question: its subject on each level of the tree of subjects.
-    path = read_subjects(folder, "3/4", question_ids).path
+    # A row for each of `question_ids`: its subject on each level of the tree of subjects.
+    path_by_question = read_subjects(folder, "3/4", question_ids).path
     is_held_out = np.random.default_rng(0).random(len(answers)) < 0.2
     train = answers[~is_held_out]
     held_out = answers[is_held_out]
     data = MasteryAnswers(
-        train,
-        path[find_ids(question_ids, train["QuestionId"])],
-        held_out,
-        path[find_ids(question_ids, held_out["QuestionId"])],
+        train=train,
+        train_path=path_by_question[find_ids(question_ids, train["QuestionId"])],
+        held_out=held_out,
+        held_out_path=path_by_question[find_ids(question_ids, held_out["QuestionId"])],
     )
+    # The contexts are the subjects of the question of each answer.
     model = ItemResponse().fit(*columns(train), context=data.train_path)
-    question_path = path[find_ids(question_ids, model.question_ids_)]
+    # `mastery` takes a row for each question of the model.
+    question_path = path_by_question[find_ids(question_ids, model.question_ids_)]
     begin = time.process_time()
     mastery = model.mastery(question_path)
     print(f"mastery: {len(mastery):,} rows in {time.process_time() - begin:.1f} s")
@@ -146,8 +163,8 @@ def print_calibration(mastery: pd.DataFrame, data: MasteryAnswers) -> None:
     print("|---|---|---|---|---|")
     for level in range(data.held_out_path.shape[1]):
         rows = match_shares(mastery, data.held_out, data.held_out_path, level)
-        groups = rows.groupby(pd.cut(rows["share"], [0, 0.3, 0.5, 0.7, 0.85, 1]), observed=True)
-        for interval, group in groups:
+        intervals = pd.cut(rows["share"], SHARE_BOUNDS)
+        for interval, group in rows.groupby(intervals, observed=True):
             print(
                 f"| {level + 1} | {interval} | {len(group):,} | {group['IsCorrect'].mean():.3f} "
                 f"| {group['share'].mean():.3f} |"
@@ -175,8 +192,8 @@ def print_log_loss_by_contexts(
     mastery_by_contexts = {"subjects": by_subjects}
     for name, context in (("none", None), ("clusters of questions", cluster_by_answer)):
         model = ItemResponse().fit(*columns(train), context=context)
-        with_subjects = model.with_subjects(train["UserId"], data.train_path)
-        mastery_by_contexts[name] = with_subjects.mastery(question_path)
+        model_with_subjects = model.with_subjects(train["UserId"], data.train_path)
+        mastery_by_contexts[name] = model_with_subjects.mastery(question_path)
     print("| contexts of the fit | level 1 | level 2 | level 3 |\n|---|---|---|---|")
     for name, mastery in mastery_by_contexts.items():
         losses = []

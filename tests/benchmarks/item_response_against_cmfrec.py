@@ -38,6 +38,8 @@ COLUMNS = {
     "option": "AnswerValue",
     "correct_option": "CorrectAnswer",
 }
+# The row of cmfrec in the table.
+CMFREC = "cmfrec, task 1"
 # The guessing probability of the sample model of task 1.
 GUESSING = 0.2
 
@@ -58,7 +60,8 @@ def save_arrays(data_dir: Path, path: Path) -> None:
 def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     """Fit and predict with the settings of the sample model; return accuracy, time and memory.
 
-    The peak memory is that of the whole process, so a process must call this function only once.
+    `path` is a file of `save_arrays`. The peak memory is that of the whole process, so a process
+    must call this function only once.
     """
     # The module `resource` exists on Unix only.
     import resource
@@ -66,7 +69,8 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     arrays = dict(np.load(path))
     student, question = arrays["student"], arrays["question"]
     test_student, test_question = arrays["test_student"], arrays["test_question"]
-    wall, processor = time.perf_counter(), time.process_time()
+    wall_start = time.perf_counter()
+    processor_start = time.process_time()
     if task == 1:
         model = ItemResponse(n_dimensions, guessing=GUESSING)
         model.fit(student, question, arrays["is_correct"])
@@ -76,10 +80,11 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
         option_model = ItemResponseOptions(n_dimensions, guessing=0.0)
         option_model.fit(student, question, arrays["option"], arrays["correct_option"])
         p_option = option_model.predict_proba(test_student, test_question)
+        # The columns of `p_option` count options from 0, the file counts them from 1.
         is_hit = p_option.argmax(axis=1) + 1 == arrays["test_option"]
     return {
-        "seconds": time.perf_counter() - wall,
-        "processor_seconds": time.process_time() - processor,
+        "seconds": time.perf_counter() - wall_start,
+        "processor_seconds": time.process_time() - processor_start,
         "accuracy": float(np.mean(is_hit)),
         # `ru_maxrss` is in kilobytes.
         "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
@@ -104,38 +109,55 @@ def run(*command: object) -> dict[str, float]:
 def compare(
     path: Path, peer_python: Path, repeats: int, tasks: list[int], dimensions: list[int]
 ) -> None:
-    """Run cmfrec and the kit's models in turn; print medians, and ratios to those of cmfrec.
+    """Run cmfrec and the kit's models in turn, each `repeats` times; print a table of medians.
 
-    Every run is a process of its own. For the kit's models this script calls itself with the hidden
-    flag --measure.
+    `path` is a file of `save_arrays`. Every run is a process of its own.
     """
-    peer = Path(__file__).with_name("peer_cmfrec.py")
-    commands: dict[str, list[Any]] = {
-        "cmfrec, task 1": [peer_python, peer, path, json.dumps(PEER_SETTINGS)]
-    }
-    for task, k in itertools.product(tasks, dimensions):
-        flags = ["--arrays", path, "--measure", task, k]
-        name = f"item response, task {task}, {k} abilities"
-        # The command line requires `peer_python`, although --measure does not use it.
-        commands[name] = [sys.executable, __file__, peer_python, *flags]
+    commands = list_commands(path, peer_python, tasks, dimensions)
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
             runs[name].append(run(*command))
+    print_medians(runs)
+
+
+def list_commands(
+    path: Path, peer_python: Path, tasks: list[int], dimensions: list[int]
+) -> dict[str, list[Any]]:
+    """Return the command that runs cmfrec, and a command for each of the kit's models.
+
+    For the kit's models, this script calls itself with the hidden flag --measure.
+    """
+    peer = Path(__file__).with_name("peer_cmfrec.py")
+    commands: dict[str, list[Any]] = {CMFREC: [peer_python, peer, path, json.dumps(PEER_SETTINGS)]}
+    for task, n_dimensions in itertools.product(tasks, dimensions):
+        name = f"item response, task {task}, {n_dimensions} abilities"
+        flags = ["--arrays", path, "--measure", task, n_dimensions]
+        # The command line requires `peer_python`, although --measure does not use it.
+        commands[name] = [sys.executable, __file__, peer_python, *flags]
+    return commands
+
+
+def print_medians(runs: dict[str, list[dict[str, float]]]) -> None:
+    """Print the medians of each model's runs, and the ratios of its times to those of cmfrec."""
     print("| what | accuracy | wall | ratio | processor | ratio | peak memory |")
     print("|---|---|---|---|---|---|---|")
-    medians = {
-        name: {key: float(np.median([result[key] for result in results])) for key in results[0]}
-        for name, results in runs.items()
-    }
-    of_cmfrec = medians["cmfrec, task 1"]
-    for name, row in medians.items():
-        wall, processor = row["seconds"], row["processor_seconds"]
+    cmfrec = medians_of(runs[CMFREC])
+    for name, results in runs.items():
+        medians = medians_of(results)
+        wall = medians["seconds"]
+        wall_ratio = wall / cmfrec["seconds"]
+        processor = medians["processor_seconds"]
+        processor_ratio = processor / cmfrec["processor_seconds"]
         print(
-            f"| {name} | {row['accuracy']:.4f} | {wall:.1f} s | {wall / of_cmfrec['seconds']:.2f} "
-            f"| {processor:.1f} s | {processor / of_cmfrec['processor_seconds']:.2f} "
-            f"| {row['peak_gb']:.1f} GB |"
+            f"| {name} | {medians['accuracy']:.4f} | {wall:.1f} s | {wall_ratio:.2f} "
+            f"| {processor:.1f} s | {processor_ratio:.2f} | {medians['peak_gb']:.1f} GB |"
         )
+
+
+def medians_of(results: list[dict[str, float]]) -> dict[str, float]:
+    """Return the median of each figure over several runs."""
+    return {key: float(np.median([result[key] for result in results])) for key in results[0]}
 
 
 def main() -> None:
@@ -149,6 +171,7 @@ def main() -> None:
         "--dimensions", type=int, nargs="+", default=[8, 4], metavar="K", help="default 8 4"
     )
     parser.add_argument("--arrays", type=Path, metavar="FILE", help="keep the arrays in FILE")
+    # Two numbers: a task and a number of abilities.
     parser.add_argument("--measure", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

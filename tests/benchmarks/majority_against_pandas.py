@@ -54,36 +54,51 @@ def main() -> None:
     parser.add_argument("--data_dir", type=Path, default=ROOT / "data", metavar="DIR")
     parser.add_argument("--pairs", type=int, default=5, metavar="N")
     options = parser.parse_args()
-    train = options.data_dir / "train_data/train_task_1_2.csv"
-    templates = options.data_dir / "submission_templates"
+    train, template = find_files(options.data_dir)
+    # For each pair of runs: time and memory of the kit's script, divided by those of pandas.
+    time_ratios = []
+    memory_ratios = []
+    print(f"{'pair':>6} {'kit s':>8} {'pandas s':>9} {'ratio':>6} "
+          f"{'kit MB':>8} {'pandas MB':>10} {'ratio':>6}")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        kit_command = [
+            sys.executable, str(ROOT / "task_2/sample_model_majority.py"),
+            "--input_dir", str(train.parent), "--output_dir", folder,
+            "--submission_template_dir", str(template.parent),
+        ]  # fmt: skip
+        pandas_command = [
+            *(sys.executable, "-c", PANDAS),
+            *(str(train), str(template), f"{folder}/pandas.csv"),
+        ]
+        for number in range(1, options.pairs + 1):
+            kit_seconds, kit_megabytes = measure(kit_command)
+            pandas_seconds, pandas_megabytes = measure(pandas_command)
+            time_ratios.append(kit_seconds / pandas_seconds)
+            memory_ratios.append(kit_megabytes / pandas_megabytes)
+            print(
+                f"{number:6} {kit_seconds:8.1f} {pandas_seconds:9.1f} {time_ratios[-1]:6.2f} "
+                f"{kit_megabytes:8.0f} {pandas_megabytes:10.0f} {memory_ratios[-1]:6.2f}",
+                flush=True,
+            )
+    time_ratio = statistics.median(time_ratios)
+    memory_ratio = statistics.median(memory_ratios)
+    print(f"median ratio: {time_ratio:.2f} of the time, {memory_ratio:.2f} of the memory")
+
+
+def find_files(data_dir: Path) -> tuple[Path, Path]:
+    """Return the training file and the template of tasks 1 and 2; exit if one is missing.
+
+    If `data_dir` has no folder of templates, the template is the one in the kit.
+    """
+    train = data_dir / "train_data/train_task_1_2.csv"
+    templates = data_dir / "submission_templates"
     if not templates.exists():
         templates = ROOT / "submission_templates"
     template = templates / "submission_task_1_2.csv"
     for path in (train, template):
         if not path.exists():
             sys.exit(f"{path}: file not found; `python data/generate_sample.py` simulates it")
-
-    ratios: list[tuple[float, float]] = []
-    print(f"{'pair':>6} {'kit s':>8} {'pandas s':>9} {'ratio':>6} "
-          f"{'kit MB':>8} {'pandas MB':>10} {'ratio':>6}")  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        kit = [
-            sys.executable, str(ROOT / "task_2/sample_model_majority.py"),
-            "--input_dir", str(train.parent), "--output_dir", folder,
-            "--submission_template_dir", str(templates),
-        ]  # fmt: skip
-        pandas = [sys.executable, "-c", PANDAS, str(train), str(template), f"{folder}/pandas.csv"]
-        for pair in range(options.pairs):
-            seconds, megabytes = measure(kit)
-            pandas_seconds, pandas_megabytes = measure(pandas)
-            ratios.append((seconds / pandas_seconds, megabytes / pandas_megabytes))
-            print(
-                f"{pair + 1:6} {seconds:8.1f} {pandas_seconds:9.1f} {ratios[-1][0]:6.2f} "
-                f"{megabytes:8.0f} {pandas_megabytes:10.0f} {ratios[-1][1]:6.2f}",
-                flush=True,
-            )
-    time_ratio, memory_ratio = (statistics.median(column) for column in zip(*ratios, strict=True))
-    print(f"median ratio: {time_ratio:.2f} of the time, {memory_ratio:.2f} of the memory")
+    return train, template
 
 
 if __name__ == "__main__":

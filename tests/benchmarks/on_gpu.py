@@ -72,12 +72,13 @@ def print_partial_vae(data_dir: Path) -> None:
 def print_entry(data_dir: Path, entry: Path) -> None:
     """Train an entry of task 4 on the GPU; print its scores on the GPU and on the processor.
 
-    The file model_task_4_device.txt tells the entry whether to predict on the GPU or on the
-    processor. The weights are the same.
+    The entry predicts the outcome of the majority, so its training only counts answers. The file
+    model_task_4_device.txt tells the entry whether to predict on the GPU or on the processor. The
+    weights are the same.
     """
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     shutil.copytree(ENTRY, entry)
-    save_counts(train, entry)
+    save_answer_counts(train, entry)
     print(
         "\n| entry of task 4, weights saved on CUDA, computes on | result | wall |\n|---|---|---|"
     )
@@ -88,7 +89,7 @@ def print_entry(data_dir: Path, entry: Path) -> None:
         print(f"| {device} | {score} | {time.perf_counter() - started:.0f} s |", flush=True)
 
 
-def save_counts(train: Path, entry: Path) -> None:
+def save_answer_counts(train: Path, entry: Path) -> None:
     """Count the answers and right answers of every question on the GPU; save the GPU's tensors."""
     answers = read_answers(train)
     question = torch.tensor(answers["QuestionId"].to_numpy(), device="cuda").long()

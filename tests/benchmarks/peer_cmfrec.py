@@ -33,20 +33,22 @@ def predict(arrays: Mapping[str, Any], settings: Mapping[str, Any]) -> np.ndarra
 
 
 def main() -> None:
-    """Fit and predict; print time, memory and accuracy.
+    """Fit and predict; print time, memory and accuracy as JSON.
 
-    The arguments are a file of arrays (students, questions and outcomes, for training and for the
-    test) and, as JSON, the settings of the collective matrix factorisation (CMF). Time, memory and
-    accuracy are printed as JSON.
+    The arguments of the program are a file of arrays (students, questions and outcomes, for
+    training and for the test) and the settings of the collective matrix factorisation (CMF), as
+    JSON.
     """
     arrays_path, settings = sys.argv[1:]
     arrays = dict(np.load(arrays_path))
-    wall, processor = time.perf_counter(), time.process_time()
-    p = predict(arrays, json.loads(settings))
+    wall_start = time.perf_counter()
+    processor_start = time.process_time()
+    p_right = predict(arrays, json.loads(settings))
     result = {
-        "seconds": time.perf_counter() - wall,
-        "processor_seconds": time.process_time() - processor,
-        "accuracy": float(np.mean((p > 0.5) == arrays["test_is_correct"])),
+        "seconds": time.perf_counter() - wall_start,
+        "processor_seconds": time.process_time() - processor_start,
+        "accuracy": float(np.mean((p_right > 0.5) == arrays["test_is_correct"])),
+        # `ru_maxrss` is in kilobytes.
         "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
     }
     print(json.dumps(result))

@@ -78,19 +78,23 @@ def fit_kit(answers: IntArray) -> dict[str, Parameters]:
     "the kit, `parameters`" are the estimates without a prior, from `QuestionStatistics.parameters`.
     `answers` has a row for each student.
     """
+    # The number of the student and of the question, for each element of `answers`.
     student, question = np.indices(answers.shape).reshape(2, -1)
+    is_correct = answers.ravel()
     begin = time.process_time()
-    model = ItemResponse(1, guessing=0.0).fit(student, question, answers.ravel())
-    seconds = time.process_time() - begin
+    model = ItemResponse(n_dimensions=1, guessing=0.0).fit(student, question, is_correct)
+    seconds_of_fit = time.process_time() - begin
     # The logit is discrimination · ability − difficulty. The sign of the ability is arbitrary: turn
     # it so that discriminations are positive on average. Difficulties do not depend on it.
     slopes = model.discrimination_[:, 0]
-    posterior_means = Parameters(slopes * np.sign(slopes.mean()), model.difficulty_, seconds)
-    table = QuestionStatistics(model, student, question, answers.ravel()).parameters()
+    sign = np.sign(slopes.mean())
+    posterior_means = Parameters(slopes * sign, model.difficulty_, seconds_of_fit)
+    table = QuestionStatistics(model, student, question, is_correct).parameters()
+    # These estimates need the fit too, so their time includes it.
     estimates_without_prior = Parameters(
         table["discrimination"].to_numpy(),
         table["difficulty"].to_numpy(),
-        time.process_time() - begin,
+        seconds=time.process_time() - begin,
     )
     return {
         "the kit, attributes": posterior_means,
@@ -147,10 +151,11 @@ def simulate() -> tuple[IntArray, Parameters]:
 
 
 def main() -> None:
-    """Compare the parameters of questions by the kit with those by other software, in tables.
+    """Print tables that compare parameters of questions by the kit and by other software.
 
-    The others are girth, a Python library for item response theory, and for one set of answers the
-    R package mirt, whose published parameters are used. Simulated answers have true parameters too.
+    Simulated answers have true parameters, with which the kit and the Python library girth are
+    compared. On all three sets of answers, the kit is compared with girth. On LSAT7, girth is also
+    compared with the published parameters of the R package mirt.
     """
     parser = cli.parser(__doc__)
     parser.add_argument("girth", type=Path, help="Python of an environment with girth")

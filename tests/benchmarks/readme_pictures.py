@@ -44,13 +44,13 @@ def main() -> None:
     options = p.parse_args()
     path = options.input_dir / "explore.html"
     page = path.read_text(encoding="utf-8")
+    # Only a page about simulated data has this sentence.
     if "Nothing on this page is about real students" not in page:
         raise InputError(f"{path}: is not about simulated data, of which alone pictures are made")
     for name, heading, title in PICTURES:
         chart = cut_chart(page, f"Tasks 1/2: {heading}")
-        writing.write_files(
-            {options.output_dir / f"{name}.svg": frame(chart, f"Simulated data: {title}")}
-        )
+        picture = frame(chart, f"Simulated data: {title}")
+        writing.write_files({options.output_dir / f"{name}.svg": picture})
 
 
 def cut_chart(page: str, label: str) -> str:
@@ -68,28 +68,33 @@ def cut_chart(page: str, label: str) -> str:
 
 def frame(chart: str, title: str) -> str:
     """Return an SVG file with a title and a chart below it; `chart` is from `cut_chart`."""
-    for colour_of_page, colour_of_picture in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
-        chart = chart.replace(colour_of_page, colour_of_picture)
-    lines = wrap(title, WIDTH - 2 * MARGIN, bold=True)
-    above = LINE_HEIGHT * len(lines) + 2 * MARGIN
+    # The colours of the page become the picture's own colours, see STYLE.
+    chart = chart.replace(SOFT, "var(--soft)").replace(GREY, "var(--grey)")
+    title_lines = wrap(title, WIDTH - 2 * MARGIN, bold=True)
+    # The chart begins below the title, with a margin above and below the title.
+    chart_top = LINE_HEIGHT * len(title_lines) + 2 * MARGIN
     # The size of the chart, from its attribute viewBox="0 0 width height".
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0])
     full_width = f"{width + 2 * MARGIN:g}"
-    full_height = f"{height + above + MARGIN:g}"
-    # The baseline of a line of text lies at 80 % of the line's height.
-    texts = [
-        f'<text x="{MARGIN:g}" y="{MARGIN + LINE_HEIGHT * (row + 0.8):g}" font-size="11.5" '
-        f'font-weight="600"\n fill="currentColor">{line}</text>'
-        for row, line in enumerate(lines)
-    ]
+    full_height = f"{chart_top + height + MARGIN:g}"
+    texts = []
+    for row, line in enumerate(title_lines):
+        # The baseline of a line of text lies at 80 % of the line's height.
+        baseline = MARGIN + LINE_HEIGHT * (row + 0.8)
+        texts.append(
+            f'<text x="{MARGIN:g}" y="{baseline:g}" font-size="11.5" '
+            f'font-weight="600"\n fill="currentColor">{line}</text>'
+        )
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full_width} {full_height}"\n '
             f'width="{full_width}" height="{full_height}">',
             STYLE,
             *texts,
-            # `chart` has the other attributes and the end of this tag, the drawing, and `</svg>`.
-            f'<svg x="{MARGIN:g}" y="{above:g}"\n width="{width:g}" height="{height:g}" {chart}',
+            # This tag is not closed: `chart` begins with its other attributes and its end, and goes
+            # on with the drawing and `</svg>`.
+            f'<svg x="{MARGIN:g}" y="{chart_top:g}"\n '
+            f'width="{width:g}" height="{height:g}" {chart}',
             "</svg>",
         ]
     )

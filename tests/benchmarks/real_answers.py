@@ -116,14 +116,20 @@ def write_course_metadata(folder: Path) -> None:
     The subset has metadata of questions and students, but no tree of subjects.
     """
     course = real_data_dir() / "csc311_subset"
-    for source, target, header in (
-        ("question_meta.csv", layout.QUESTION_METADATA_TASK_1_2, "QuestionId,SubjectId"),
-        (
-            "student_meta.csv",
-            layout.STUDENT_METADATA_TASK_1_2,
-            "UserId,Gender,DateOfBirth,PremiumPupil",
-        ),
-    ):
-        text = (course / source).read_text(encoding="utf-8-sig")
-        _old_header, rows = text.split("\n", maxsplit=1)
-        (folder / target).write_text(f"{header}\n{rows}", encoding="utf-8")
+    copy_with_header(
+        course / "question_meta.csv",
+        folder / layout.QUESTION_METADATA_TASK_1_2,
+        header="QuestionId,SubjectId",
+    )
+    copy_with_header(
+        course / "student_meta.csv",
+        folder / layout.STUDENT_METADATA_TASK_1_2,
+        header="UserId,Gender,DateOfBirth,PremiumPupil",
+    )
+
+
+def copy_with_header(source: Path, target: Path, header: str) -> None:
+    """Copy a CSV file, with another first line."""
+    text = source.read_text(encoding="utf-8-sig")
+    _old_header, rows = text.split("\n", maxsplit=1)
+    target.write_text(f"{header}\n{rows}", encoding="utf-8")

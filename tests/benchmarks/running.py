@@ -45,7 +45,8 @@ def run_script(command: Sequence[object]) -> Cost:
     Raises
     ------
     InputError
-        If the script fails. The user has seen the stderr of the script.
+        If the script fails. It has then printed the reason to the terminal itself: its stderr is
+        not captured.
     """
     words = [str(word) for word in command]
     started = time.perf_counter()
@@ -53,14 +54,19 @@ def run_script(command: Sequence[object]) -> Cost:
     try:
         _, status, usage = os.wait4(process.pid, 0)
     except KeyboardInterrupt:
+        # Ctrl+C interrupts the script too. Let it end before this process does.
         process.wait()
         raise
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise InputError(f"{words[0]}: ended with exit code {process.returncode}")
     # `ru_maxrss` is in kilobytes on Linux and in bytes on macOS.
-    peak = usage.ru_maxrss * (1024 if sys.platform != "darwin" else 1)
-    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, peak / 1e9)
+    bytes_per_unit = 1024 if sys.platform != "darwin" else 1
+    return Cost(
+        seconds=time.perf_counter() - started,
+        processor_seconds=usage.ru_utime + usage.ru_stime,
+        peak_gb=usage.ru_maxrss * bytes_per_unit / 1e9,
+    )
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:

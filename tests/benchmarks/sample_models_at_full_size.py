@@ -81,23 +81,24 @@ def measure(
     `train` holds the training answers of `percent` percent of the students. The accuracy counts
     only the test answers of the same students.
     """
-    task = int(script.resolve().parent.name.removeprefix("task_"))
+    task = TASKS[int(script.resolve().parent.name.removeprefix("task_"))]
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
     with tempfile.TemporaryDirectory() as folder:
         command = [script, "--input_dir", train.parent, "--train_data", train.name, *metadata]
         command += ["--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name]
         command += ["--output_dir", folder, *flags]
         cost = run_script(command)
-        source = reading.file_source(Path(folder) / TASKS[task].submission)
-        column = TASKS[task].column
-        predicted = read_pair_values(source, column)
-    answers = data_dir / layout.TEST_DIR.name / TASKS[task].answers_name(PHASE)
-    truth = read_pair_values(reading.file_source(answers), column)
-    # Match the predictions with the true answers, as the evaluation does.
-    rows, _ = find_pairs(source.name, predicted, truth, answers)
-    is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
-    accuracy = is_right[is_kept(truth["UserId"], percent)].mean()
-    return float(accuracy), cost
+        source = reading.file_source(Path(folder) / task.submission)
+        predictions = read_pair_values(source, task.column)
+    answer_file = data_dir / layout.TEST_DIR.name / task.answers_name(PHASE)
+    truth = read_pair_values(reading.file_source(answer_file), task.column)
+    # Match the predictions with the true answers, as the evaluation does: find the row of the
+    # prediction for each true answer.
+    prediction_rows, _ = find_pairs(source.name, predictions, truth, answer_file)
+    predicted = predictions[task.column.name].to_numpy()[prediction_rows]
+    is_right = predicted == truth[task.column.name]
+    is_counted = is_kept(truth["UserId"], percent)
+    return float(is_right[is_counted].mean()), cost
 
 
 def print_row(script: Path, n_answers: int, results: list[tuple[float, Cost]]) -> None:

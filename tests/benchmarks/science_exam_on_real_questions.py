@@ -9,9 +9,12 @@ intervals over the questions.
 """
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from common import cli, layout
+from common.arrays import FloatArray
 
 import numpy as np
 from real_answers import real_data_dir
@@ -40,31 +43,51 @@ def main() -> None:
     """Run every model with every seed; compare the models' scores on each question."""
     cli.parser(__doc__).parse_args()
     exam = load_module(FOLDER / "exam.py")
+    points_by_model = {}
+    for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):
+        points_by_model[name] = score_model(exam, model, flags, seeds)
+    print_table(exam, points_by_model)
+
+
+def score_model(exam: ModuleType, model: str, flags: list[str], seeds: Sequence[int]) -> FloatArray:
+    """Return a sample model's score on each question, the mean over the seeds.
+
+    A model with a single seed is run without --seed, because it may lack this flag. `exam` is the
+    module exam.py of the science exam.
+    """
     data = real_data_dir() / "related" / "llm_science_exam"
     questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
-    # For each model, its score on each question, averaged over the seeds.
-    points_by_model = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):
-            points_by_seed = []
-            for seed in seeds:
-                script = FOLDER / f"sample_model_{model}.py"
-                seeded = ["--seed", seed] if len(seeds) > 1 else []
-                run_script([script, "--input_dir", data, "--output_dir", folder, *flags, *seeded])
-                guesses = exam.read_predictions(Path(folder) / "submission.csv", questions)
-                points_by_seed.append(exam.score_questions(questions, guesses))
-            points_by_model[name] = np.mean(points_by_seed, axis=0)
+    script = FOLDER / f"sample_model_{model}.py"
+    points_by_seed = []
+    for seed in seeds:
+        seed_flags = ["--seed", seed] if len(seeds) > 1 else []
+        with tempfile.TemporaryDirectory() as folder:
+            output_flags = ["--output_dir", folder]
+            run_script([script, "--input_dir", data, *output_flags, *flags, *seed_flags])
+            guesses = exam.read_predictions(Path(folder) / "submission.csv", questions)
+        points_by_seed.append(exam.score_questions(questions, guesses))
+    return np.mean(points_by_seed, axis=0)
+
+
+def print_table(exam: ModuleType, points_by_model: dict[str, FloatArray]) -> None:
+    """Print the mean score of each model over the questions, with intervals.
+
+    `points_by_model` holds the score of each model on each question.
+    """
     print("| model | MAP@3 | 95 % interval | difference from the longest option |")
     print("|---|---|---|---|")
     points_of_longest = points_by_model["longest_option"]
     for name, points in points_by_model.items():
         low, high = exam.interval_95(points)
-        difference = points - points_of_longest
-        margin = 1.96 * difference.std(ddof=1) / len(difference) ** 0.5
-        mean = difference.mean()
+        # Both models answer the same questions, so compare them question by question.
+        differences = points - points_of_longest
+        difference = differences.mean()
+        standard_error = differences.std(ddof=1) / len(differences) ** 0.5
+        # The normal distribution has 95 % of its mass within 1.96 standard errors.
+        margin = 1.96 * standard_error
         print(
-            f"| {name} | {points.mean():.4f} | {low:.3f} to {high:.3f} | {mean:+.4f} "
-            f"({mean - margin:+.3f} to {mean + margin:+.3f}) |"
+            f"| {name} | {points.mean():.4f} | {low:.3f} to {high:.3f} | {difference:+.4f} "
+            f"({difference - margin:+.3f} to {difference + margin:+.3f}) |"
         )
 
 

@@ -21,17 +21,20 @@ def main() -> None:
     p.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
     data_dir = p.parse_args().data_dir
     template_dir = layout.template_dir_of(data_dir)
+    # The name and the command of each run.
     scripts = sorted((layout.ROOT / "task_3").glob("sample_model_*.py"))
     runs = [(short_name(script), [str(script)]) for script in scripts]
-    average = layout.ROOT / "task_3/sample_model_rank_average.py"
-    features = load_module(layout.ROOT / "task_3/question_features.py").FEATURES
-    runs.append(("rank_average, all features", [str(average), "--features", *features]))
+    rank_average = layout.ROOT / "task_3/sample_model_rank_average.py"
+    all_features = load_module(layout.ROOT / "task_3/question_features.py").FEATURES
+    command = [str(rank_average), "--features", *all_features]
+    runs.append(("rank_average, all features", command))
     print("| model | seconds | processor seconds | peak MB |\n|---|---|---|---|")
     for name, command in runs:
         flags = ["--submission_template_dir", str(template_dir)]
         # The random ranking reads no answers.
         if name != "random":
             flags += ["--input_dir", str(data_dir / layout.TRAIN_DIR.name)]
+        # Only these rankings read metadata.
         if name.startswith(("rank_average", "confidence")):
             flags += ["--metadata_dir", str(data_dir / layout.METADATA_DIR.name)]
         with tempfile.TemporaryDirectory() as output_dir:

@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from common import cli
@@ -52,7 +51,7 @@ def main() -> None:
     options = p.parse_args()
     sys.path.append(str(options.peer))
     try:
-        catsim = importlib.import_module("catsim")
+        importlib.import_module("catsim")
     except ImportError:
         raise InputError(
             f"{options.peer}: catsim is not there, `pip install --target {options.peer} catsim` "
@@ -82,7 +81,7 @@ def main() -> None:
 
     version = importlib.import_module("importlib.metadata").version("catsim")
     rows = {
-        f"catsim {version}": lambda mask: play_catsim(catsim, flat.model, reference, mask),
+        f"catsim {version}": lambda mask: play_catsim(flat.model, reference, mask),
         "maximum_information, same parameters": kit(flat, "maximum_information"),
         "most_right_predictions, same parameters": kit(flat, games.OWN),
         "maximum_information, item_response/": kit(full, "maximum_information"),
@@ -116,68 +115,83 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     # The sign of a fitted ability is arbitrary. Choose it so that a larger ability means more right
     # answers.
     sign = np.sign(slope.mean())
+    slope = slope * sign
+    ability = ability * sign
     # Raise negative and very small slopes to MIN_SLOPE: catsim takes no negative slopes.
-    slope = np.maximum(slope * sign, MIN_SLOPE)
-    mean_ability = ability.mean() * sign
+    slope = np.maximum(slope, MIN_SLOPE)
+    mean_ability = ability.mean()
     # Move the abilities so that their mean is 0. The new logit is slope · (ability − mean) +
     # intercept. It equals the old logit if intercept = slope · mean − difficulty.
     intercept = slope * mean_ability - questions.difficulty
     return replace(
         full,
         intercept=intercept.astype(np.float32),
-        slopes=slope[:, None].astype(np.float32),
+        # `slopes` has a column for each ability, here only one.
+        slopes=slope[:, np.newaxis].astype(np.float32),
         quiz_covariance=np.zeros_like(full.quiz_covariance),
-        # The weights have a column for each ability. The model here has one ability.
+        # The weights too have a column for each ability.
         mask_weights=np.zeros_like(full.mask_weights[:, :1]),
         completion=np.zeros_like(full.completion),
     )
 
 
-def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str) -> FloatArray:
+def play_catsim(model: Any, reference: Reference, mask: str) -> FloatArray:
     """Let catsim ask every student; return the accuracy after each of `CHECKPOINTS`."""
     bank_type = importlib.import_module("catsim.item_bank").ItemBank
-    selector = importlib.import_module("catsim.selection").MaxInfoSelector()
-    estimator = importlib.import_module("catsim.estimation").NumericalSearchEstimator()
-    slope = model.slopes[:, 0].astype(np.float64)
-    guessing = np.full(N_QUESTIONS, float(model.guessing))
-    # The kit's logit, slope · ability + intercept, is slope · (ability - difficulty).
-    difficulty = -model.intercept / slope
-    largest_probability = np.ones(N_QUESTIONS)
-    # catsim expects these columns for each question (item).
-    items = np.stack([slope, difficulty, guessing, largest_probability], axis=1)
+    items = list_items(model)
     bank = bank_type(items, validate=False)
-    # Both have the shape (students, questions).
+    # Both have the shape (students, questions). `is_correct` is -1 for a question without answer.
     targets = reference.targets[mask]
     may_be_asked = (reference.is_correct >= 0) & ~targets
     # The number of right predictions, for each of `CHECKPOINTS`.
     n_right = np.zeros(len(CHECKPOINTS))
     for student in tqdm(range(len(targets)), desc=mask, leave=False, disable=None):
-        truth = reference.is_correct[student] == 1
+        is_right = reference.is_correct[student] == 1
+        is_target = targets[student]
         # The student's bank holds only questions that may be asked, so that the search is faster.
         askable = np.flatnonzero(may_be_asked[student])
         student_bank = bank_type(items[askable], validate=False)
-        # Questions asked so far, as positions in `askable`.
-        asked: list[int] = []
-        ability = 0.0
-        for n_asked in range(1, CHECKPOINTS[-1] + 1):
-            question = selector.select(
-                item_bank=student_bank, administered_items=asked, est_theta=ability
-            )
-            asked.append(int(question))
-            outcomes = truth[askable[asked]].tolist()
-            ability = estimator.estimate(
-                item_bank=student_bank,
-                administered_items=asked,
-                response_vector=outcomes,
-                est_theta=ability,
-            )
-            if n_asked in CHECKPOINTS:
-                # `icc` returns the probability of a right answer to each question of the bank.
-                is_target = targets[student]
-                predicted = bank.icc(ability)[is_target] > 0.5
-                is_hit = predicted == truth[is_target]
-                n_right[CHECKPOINTS.index(n_asked)] += is_hit.sum()
+        abilities = ask_student(student_bank, is_right[askable])
+        for column, n_asked in enumerate(CHECKPOINTS):
+            # `icc` returns the probability of a right answer to each question of the bank.
+            p_right = bank.icc(abilities[n_asked - 1])[is_target]
+            is_hit = (p_right > 0.5) == is_right[is_target]
+            n_right[column] += is_hit.sum()
     return np.asarray(n_right / targets.sum())
+
+
+def list_items(model: Any) -> FloatArray:
+    """Return the parameters of the questions (items) as catsim expects them, a row for each."""
+    slope = model.slopes[:, 0].astype(np.float64)
+    # The kit's logit, slope · ability + intercept, is slope · (ability - difficulty).
+    difficulty = -model.intercept / slope
+    guessing = np.full(N_QUESTIONS, float(model.guessing))
+    largest_probability = np.ones(N_QUESTIONS)
+    return np.stack([slope, difficulty, guessing, largest_probability], axis=1)
+
+
+def ask_student(bank: Any, is_right: npt.NDArray[np.bool_]) -> list[float]:
+    """Let catsim ask a student; return the estimated ability after each question.
+
+    `bank` holds the questions that may be asked, and `is_right` the student's answers to them.
+    """
+    selector = importlib.import_module("catsim.selection").MaxInfoSelector()
+    estimator = importlib.import_module("catsim.estimation").NumericalSearchEstimator()
+    # The questions asked so far, as positions in the bank.
+    asked: list[int] = []
+    ability = 0.0
+    abilities = []
+    for _ in range(CHECKPOINTS[-1]):
+        question = selector.select(item_bank=bank, administered_items=asked, est_theta=ability)
+        asked.append(int(question))
+        ability = estimator.estimate(
+            item_bank=bank,
+            administered_items=asked,
+            response_vector=is_right[asked].tolist(),
+            est_theta=ability,
+        )
+        abilities.append(ability)
+    return abilities
 
 
 if __name__ == "__main__":

@@ -33,19 +33,22 @@ def main() -> None:
     the students.
     """
     cli.parser(__doc__).parse_args()
-    courses = ask_held_out_students()
-    print(f"{len(courses)} students, {N_ASKED} questions")
-    # For each student, draws of the number of right hidden answers from the model's prediction,
-    # shape (students, draws).
-    counts = np.array([course.hidden_counts for course in courses])
-    truth = np.array([course.hidden_truth.sum() for course in courses])
+    sessions = ask_held_out_students()
+    print(f"{len(sessions)} students, {N_ASKED} questions")
+    # The number of hidden answers that are right: draws from the model's prediction, shape
+    # (students, draws), and the true number, shape (students,).
+    drawn_counts = np.array([session.hidden_counts for session in sessions])
+    true_count = np.array([session.hidden_truth.sum() for session in sessions])
     print("| range of the number of hidden answers that are right | holds it for |")
     print("|---|---|")
     for coverage in COVERAGES:
-        low, high = np.quantile(counts, [(1 - coverage) / 2, (1 + coverage) / 2], axis=1)
-        contains_truth = (low <= truth) & (truth <= high)
+        # The range leaves out equal shares of the draws at both ends.
+        quantiles = [(1 - coverage) / 2, (1 + coverage) / 2]
+        low, high = np.quantile(drawn_counts, quantiles, axis=1)
+        contains_truth = (low <= true_count) & (true_count <= high)
         print(f"| {coverage:.0%} | {contains_truth.mean():.1%} |")
-    errors = np.array([course.steps["error"] for course in courses])
+    # Shape (students, N_ASKED + 1): before the first question and after each question.
+    errors = np.array([session.steps["error"] for session in sessions])
     print("standard error of the ability, mean over the students:")
     print(", ".join(f"{n}: {error:.2f}" for n, error in enumerate(errors.mean(axis=0))))
 
@@ -53,17 +56,18 @@ def main() -> None:
 def ask_held_out_students() -> list[Any]:
     """Fit a model to four folds; let it ask N_ASKED questions of each student of the fifth fold.
 
-    Return for each student what the model knows after each question (`steps`), and the model's
-    prediction of the hidden answers. The model never sees the hidden answers. See `ask` in
-    task_4/ability.py.
+    Returns a `Session` of task_4/ability.py for each student: what the model knows after each
+    question (`steps`), and the model's prediction of the hidden answers. The model never sees the
+    hidden answers.
     """
     package = layout.ROOT / "task_4" / "item_response"
     ability = load_module(layout.ROOT / "task_4" / "ability.py")
     train = load_module(package / "train_model.py")
     data = real_data_dir() / "eedi_tasks_3_4" / "train_data"
-    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
-    answers = read_students([data / name for name in names])
-    train_answers, reference = split_folds(answers, few_answers=False)[0]
+    files = [data / "train_task_3_4.csv", data / "train_task_3_4_right_wrong_only.csv"]
+    answers = read_students(files)
+    first_fold = split_folds(answers, few_answers=False)[0]
+    train_answers, reference = first_fold
     n_questions = reference.is_correct.shape[1]
     with tempfile.TemporaryDirectory() as folder:
         train.fit(train_answers, n_questions).save(Path(folder))
@@ -72,8 +76,9 @@ def ask_held_out_students() -> list[Any]:
         bank = ability.load_bank(Path(folder))
     # Each mask is a random choice of the answers to hide. Take the first mask.
     mask = next(iter(reference.targets))
-    rows = range(len(reference.student))
-    return list(ability.ask(bank, reference, mask, rows, N_ASKED).values())
+    all_students = range(len(reference.student))
+    session_by_student = ability.ask(bank, reference, mask, all_students, N_ASKED)
+    return list(session_by_student.values())
 
 
 if __name__ == "__main__":

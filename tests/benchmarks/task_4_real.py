@@ -70,30 +70,37 @@ def main() -> None:
     )
     options = p.parse_args()
     package = layout.ROOT / "task_4" / options.package
-    train, submission = (
-        load_module(package / f"{name}.py") for name in ("train_model", "submission_model_task_4")
-    )
+    train = load_module(package / "train_model.py")
+    submission = load_module(package / "submission_model_task_4.py")
     games = read_games(is_public=options.public, few_answers=options.few_answers)
     started = time.perf_counter()
-    fits = [train.fit(train_answers, N_QUESTIONS) for train_answers, _ in games]
-    print(f"{len(fits)} fits in {time.perf_counter() - started:.1f} s")
+    models = [train.fit(train_answers, N_QUESTIONS) for train_answers, _ in games]
+    print(f"{len(models)} fits in {time.perf_counter() - started:.1f} s")
     # The matrix factorisation never uses which questions a student has answered. The other models
-    # are also scored without this information.
+    # are also scored without this information. The keys are cells of the table.
     if options.package == "matrix_factorization":
-        models_by_use = {"not used": fits}
+        models_by_use = {"not used": models}
     else:
-        without_mask = [forget_answered_mask(model) for model in fits]
-        models_by_use = {"used": fits, "not used": without_mask}
+        without_mask = [forget_answered_mask(model) for model in models]
+        models_by_use = {"used": models, "not used": without_mask}
+    references = [reference for _, reference in games]
+    print_scores(models_by_use, references, submission)
+
+
+def print_scores(
+    models_by_use: dict[str, list[Any]], references: list[Reference], submission: ModuleType
+) -> None:
+    """Print a row for each rule, choice of questions and use of the answered mask."""
     print("| rule | choice | answered mask | accuracy | deviation | seconds per mask |")
     print("|---|---|---|---|---|---|")
     for rules in (Rules(), Rules(targets_queryable=True)):
+        rule = "targets may be asked" if rules.targets_queryable else "strict"
         for choice in ("adaptive", "random"):
             for use_of_mask, models in models_by_use.items():
-                scores, seconds = score(models, games, rules, choice, submission)
-                rule = "targets may be asked" if rules.targets_queryable else "strict"
+                accuracies, seconds = score(models, references, rules, choice, submission)
                 print(
-                    f"| {rule} | {choice} | {use_of_mask} | {scores.mean():.4f} "
-                    f"| {scores.std(ddof=1):.4f} | {seconds:.2f} |",
+                    f"| {rule} | {choice} | {use_of_mask} | {accuracies.mean():.4f} "
+                    f"| {accuracies.std(ddof=1):.4f} | {seconds:.2f} |",
                     flush=True,
                 )
 
@@ -131,27 +138,30 @@ def split_folds(
     the held-out students are then left out, until they have about as many answers as test students.
     """
     rng = np.random.default_rng(7)
-    students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    fold = rng.integers(N_FOLDS, size=len(students))[row]
-    result = []
-    for k in range(N_FOLDS):
-        train_answers = answers[fold != k]
-        held_out = answers[fold == k]
+    student_ids, student = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
+    fold_of_student = rng.integers(N_FOLDS, size=len(student_ids))
+    fold_of_answer = fold_of_student[student]
+    games = []
+    for fold in range(N_FOLDS):
+        train_answers = answers[fold_of_answer != fold]
+        held_out = answers[fold_of_answer == fold]
         if few_answers:
             held_out = keep_students_with_few_answers(held_out)
         else:
             held_out = reduce_to_size_of_test_students(held_out, rng)
         # Each mask marks a fifth of the answers as targets, which are predicted.
-        masks = {f"mask {m}": rng.random(len(held_out)) < 0.2 for m in range(N_MASKS)}
-        reference = make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
-        result.append((train_answers, reference))
-    return result
+        masks = {f"mask {number}": rng.random(len(held_out)) < 0.2 for number in range(N_MASKS)}
+        reference = make_reference(f"fold {fold}", held_out, masks, N_QUESTIONS)
+        games.append((train_answers, reference))
+    return games
 
 
 def keep_students_with_few_answers(answers: pd.DataFrame) -> pd.DataFrame:
     """Return all answers of the students with at most `FEW_ANSWERS` answers."""
-    _, row, count = np.unique(answers["UserId"].to_numpy(), return_inverse=True, return_counts=True)
-    return answers[count[row] <= FEW_ANSWERS]
+    _, student, n_answers_of_student = np.unique(
+        answers["UserId"].to_numpy(), return_inverse=True, return_counts=True
+    )
+    return answers[n_answers_of_student[student] <= FEW_ANSWERS]
 
 
 def reduce_to_size_of_test_students(
@@ -164,67 +174,71 @@ def reduce_to_size_of_test_students(
     question is drawn at random. The student keeps the answers to the questions that are most
     similar to it.
     """
-    students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    answered = np.zeros((len(students), N_QUESTIONS), np.float32)
+    # Students and questions of the answers, both numbered from 0.
+    student_ids, student = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     question = answers["QuestionId"].to_numpy()
-    answered[row, question] = 1
+    answered = np.zeros((len(student_ids), N_QUESTIONS), np.float32)
+    answered[student, question] = 1
     # How similar every two questions are, shape (questions, questions).
     _n_together, similarity = answered_mask.count_together(answered)
     # Draw how many answers each student keeps: the minimum plus an exponentially distributed
     # number. The mean is the same as in the public test set.
-    n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
-    keep = np.zeros(len(answers), bool)
-    for student in range(len(students)):
-        student_rows = np.flatnonzero(row == student)
+    n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(student_ids))
+    is_kept = np.zeros(len(answers), bool)
+    for number in range(len(student_ids)):
+        student_rows = np.flatnonzero(student == number)
         drawn_question = question[rng.choice(student_rows)]
         similarity_to_drawn = similarity[drawn_question, question[student_rows]]
         most_similar_first = student_rows[np.argsort(-similarity_to_drawn, kind="stable")]
-        keep[most_similar_first[: int(n_kept[student])]] = True
-    return answers[keep]
+        kept_rows = most_similar_first[: int(n_kept[number])]
+        is_kept[kept_rows] = True
+    return answers[is_kept]
 
 
 def score(
     models: list[Any],
-    games: list[tuple[pd.DataFrame, Reference]],
+    references: list[Reference],
     rules: Rules,
     choice: str,
     submission: ModuleType,
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """Play all games; return the accuracy with each mask, and the seconds of a game.
+    """Play all games; return the accuracy with each mask, and the median seconds of a game.
 
-    In a game, an entry asks all students of one fold, and then predicts the targets that one mask
-    marks. Targets are hidden, unless `rules` lets the entry ask for them. If `choice` is
-    "adaptive", the entry chooses its questions; otherwise they are drawn at random.
-
-    `models` has a model for each fold of the students. `games` has for each fold the answers that
-    the model has learned from, and the fold's students with their masks. `submission` is the module
-    of the entry, which plays with the model.
-
-    The accuracy with a mask counts the targets of all folds. The seconds are the median over all
-    games.
+    `models` has a model for each fold of the students, and `references` has the students of the
+    fold with their masks. There is a game for each fold and mask, see `play_game`. The accuracy
+    with a mask counts the targets of all folds.
     """
-    masks = list(games[0][1].targets)
-    scores = []
+    accuracies = []
     seconds = []
-    for seed, mask in enumerate(masks):
+    for seed, mask in enumerate(references[0].targets):
         n_right = 0.0
         n_targets = 0
-        for model, (_, reference) in zip(models, games, strict=True):
-            entry = submission.Submission(model)
+        for model, reference in zip(models, references, strict=True):
+            entry = LocalEntry(submission.Submission(model))
             started = time.perf_counter()
-            if choice == "adaptive":
-                played = play(LocalEntry(entry), reference, mask, rules)
-                accuracy = np.mean(played.truth == played.prediction)
-            else:
-                chosen = choose_at_random(reference, mask, rules, seed)
-                # The accuracy after the last question.
-                accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]
+            accuracy = play_game(entry, reference, mask, rules, choice, seed)
             seconds.append(time.perf_counter() - started)
-            n_fold_targets = int(reference.targets[mask].sum())
-            n_right += accuracy * n_fold_targets
-            n_targets += n_fold_targets
-        scores.append(n_right / n_targets)
-    return np.array(scores), float(np.median(seconds))
+            n_targets_of_fold = int(reference.targets[mask].sum())
+            n_right += accuracy * n_targets_of_fold
+            n_targets += n_targets_of_fold
+        accuracies.append(n_right / n_targets)
+    return np.array(accuracies), float(np.median(seconds))
+
+
+def play_game(
+    entry: LocalEntry, reference: Reference, mask: str, rules: Rules, choice: str, seed: int
+) -> float:
+    """Let an entry ask all students of a fold, and predict their targets; return the accuracy.
+
+    `mask` marks the targets. Targets are hidden, unless `rules` lets the entry ask for them. If
+    `choice` is "adaptive", the entry chooses its questions; otherwise they are drawn at random.
+    """
+    if choice == "adaptive":
+        game = play(entry, reference, mask, rules)
+        return float(np.mean(game.truth == game.prediction))
+    chosen = choose_at_random(reference, mask, rules, seed)
+    accuracy_by_round = replay(entry, reference, mask, chosen, rules)
+    return float(accuracy_by_round[-1])
 
 
 if __name__ == "__main__":
