@@ -122,9 +122,9 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
         model = TruncatedSVD(n_factors, random_state=0).fit(scaled)
         # A row for each option.
         factors = model.components_.T * model.singular_values_
-        length = np.linalg.norm(factors, axis=1, keepdims=True)
+        length_of_option = np.linalg.norm(factors, axis=1, keepdims=True)
         # The inner product of two vectors of length 1 is their cosine.
-        unit_factors = factors / np.maximum(length, SMALLEST_DIVISOR)
+        unit_factors = factors / np.maximum(length_of_option, SMALLEST_DIVISOR)
         cosine = unit_factors @ unit_factors.T
         yield from link(cosine, items, COSINES, finding.n_items)
 
@@ -172,7 +172,7 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     RAISES is tried as the limit, and yields an array of groups, shape (n_items,), with -1 for an
     option in no group. `finding` is a `WrongAnswers`.
     """
-    # 1 where a student (row) chose an option (column).
+    # The matrix has a 1 where a student (row) chose an option (column).
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)
     is_chosen = sparse.csr_array((np.ones(len(item)), (finding.student, item)), shape)

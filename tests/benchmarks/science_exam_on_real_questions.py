@@ -66,7 +66,8 @@ def score_model(exam: ModuleType, model: str, flags: list[str], seeds: Sequence[
             run_script([script, "--input_dir", data, *output_flags, *flags, *seed_flags])
             guesses = exam.read_predictions(Path(folder) / "submission.csv", questions)
         points_by_seed.append(exam.score_questions(questions, guesses))
-    return np.mean(points_by_seed, axis=0)
+    points: FloatArray = np.mean(points_by_seed, axis=0)
+    return points
 
 
 def print_table(exam: ModuleType, points_by_model: dict[str, FloatArray]) -> None:

@@ -55,9 +55,10 @@ def main() -> None:
     """Score one package of task 4 by each rule and choice of questions; print a row for each.
 
     In a game, an entry asks a student questions, and then predicts the targets, hidden answers of
-    the student. The rule says whether targets may be asked too. The choice is that of the entry
-    ("adaptive") or random. A model may also use its "answered mask": which questions the student
-    has answered at all, right or wrong. Such a model is scored with and without its answered mask.
+    the student. The rule says whether targets may be asked too. The entry chooses the questions
+    ("adaptive"), or they are drawn at random. A model may also use the answered mask: which
+    questions the student has answered at all, right or wrong. Such a model is scored with and
+    without the mask.
     """
     p = cli.parser(__doc__)
     p.add_argument("package", choices=PACKAGES, help="folder in task_4/")
