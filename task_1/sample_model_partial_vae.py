@@ -277,8 +277,7 @@ def main() -> None:
     is_correct = answers["IsCorrect"].to_numpy()
     # `PartialVAE` reads each answer as one number, 2 · question + is_correct, and needs the answers
     # in the order of the students.
-    order_by_student = np.argsort(student, kind="stable")
-    answer = torch.as_tensor((2 * question + is_correct)[order_by_student])
+    answer = torch.as_tensor((2 * question + is_correct)[np.argsort(student, kind="stable")])
     count = torch.as_tensor(np.bincount(student, minlength=n_students))
     # Count the answers with each number, 2 · question for wrong and 2 · question + 1 for correct.
     # `view` makes a row for each question: the numbers of its wrong and of its correct answers.

@@ -320,8 +320,9 @@ def main() -> None:
     category = (option - correct_option[question]) % n_options[question]
     # `PartialVAE` reads each answer as one number, and needs the answers in the order of the
     # students.
-    order_by_student = np.argsort(student, kind="stable")
-    answer = torch.as_tensor((most_options * question + category)[order_by_student])
+    answer = torch.as_tensor(
+        (most_options * question + category)[np.argsort(student, kind="stable")]
+    )
     count = torch.as_tensor(np.bincount(student, minlength=n_students))
     # For each question, how many answers have each category.
     counts = answer.bincount(minlength=most_options * n_questions).view(-1, most_options)
