@@ -35,12 +35,11 @@ def limit_protections(
         pytest.skip(f"this kernel has version {LANDLOCK}")
     if "namespaces" in names and _fails(_TRY_NAMESPACES):
         pytest.skip("this system allows no namespaces")
-    allowed = Protections(
-        **{name: name in names for name in ALL_PROTECTIONS}, landlock=landlock_version
-    )
+    is_in_use = {name: name in names for name in ALL_PROTECTIONS}
+    in_use = Protections(**is_in_use, landlock=landlock_version)
     # The isolation uses the protections in this variable.
-    monkeypatch.setattr(protections, "ALL", allowed)
-    return allowed
+    monkeypatch.setattr(protections, "ALL", in_use)
+    return in_use
 
 
 def require_new_proc() -> None:
@@ -56,4 +55,5 @@ def isolate(package: Path, answers: Path, limits: Limits) -> IsolatedEntry:
 
 
 def _fails(command: list[str]) -> bool:
+    """Run a command; return whether it has failed."""
     return subprocess.run(command, capture_output=True).returncode != 0

@@ -63,14 +63,13 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
 def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
     write: Write, number: str, is_read: bool
 ) -> None:
-    """1.2345E+04 is 12345, but 1.2E+06 may stand for any number near 1,200,000.
+    """A number with decimals is refused if its exponent exceeds the number of its decimals.
 
-    A number is refused if its exponent exceeds the number of its decimals: a spreadsheet may have
-    shortened the number, as the message says. Only a number without decimals, such as 1e+05, is
-    read nevertheless, as a round number.
-
-    QuizId is tested because it may be empty, so that pandas reads its numbers as floats first.
+    1.2345E+04 has four decimals and is read as 12345. 1.2E+06 has only one decimal: a spreadsheet
+    may have shortened any number near 1,200,000 to this form, as the message says. A number without
+    decimals, such as 1e+05, is read as a round number.
     """
+    # A QuizId may be empty. Therefore pandas reads the numbers of this column as floats first.
     for column in (schema.QUESTION_ID, schema.QUIZ_ID):
         path = write("a.csv", f"{column.name}\n3\n{number}\n")
         if is_read:
@@ -83,7 +82,9 @@ def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
 
 @READERS
 def test_dates_with_a_time_zone_are_read_as_utc(write: Write) -> None:
-    cells = {
+    """A date is read in UTC, to the minute; a date without a time zone counts as UTC."""
+    # The date that is read, by the cell in the file.
+    date_by_cell = {
         "2020-02-11 14:05:00.000": "2020-02-11T14:05",
         "2020-02-11T14:05:00Z": "2020-02-11T14:05",
         "2020-02-11 14:05 UTC": "2020-02-11T14:05",
@@ -91,9 +92,10 @@ def test_dates_with_a_time_zone_are_read_as_utc(write: Write) -> None:
         "2020-02-29 20:30:00-0530": "2020-03-01T02:00",
         "2020-01-01 00:59:00+01": "2019-12-31T23:59",
     }
-    path = write("a.csv", "\n".join(["DateAnswered", *cells, ""]))
+    lines = ["DateAnswered", *date_by_cell]
+    path = write("a.csv", "\n".join(lines) + "\n")
     dates = read_table(path, (schema.DATE_ANSWERED,))["DateAnswered"]
-    assert dates.tolist() == [pd.Timestamp(date) for date in cells.values()]
+    assert dates.tolist() == [pd.Timestamp(date) for date in date_by_cell.values()]
 
 
 @pytest.mark.parametrize("cell", ["2020-02-11Z", "2020-02-11 14:05 CET", "2020-02-11 14:05+25:00"])

@@ -14,6 +14,8 @@ N_QUESTIONS = 120
 # A third of all pairs are answered, as in tasks 3 and 4.
 N_ANSWERS = N_STUDENTS * N_QUESTIONS // 3
 Save = Callable[[pd.DataFrame, Path], None]
+# The sketch of a file: a text of hashes of the file's rows, by the name of a column of outcomes.
+Sketch = dict[str, str]
 
 
 def draw_answers(seed: int) -> pd.DataFrame:
@@ -22,17 +24,22 @@ def draw_answers(seed: int) -> pd.DataFrame:
     The numbers of students, questions and answers do not depend on the seed.
     """
     rng = np.random.default_rng(seed)
-    pairs = rng.permutation(N_STUDENTS * N_QUESTIONS)[:N_ANSWERS]
-    correct = rng.integers(1, 5, N_ANSWERS)
-    answer = np.where(rng.random(N_ANSWERS) < 0.5, correct, rng.integers(1, 5, N_ANSWERS))
+    # Number the pairs of a student and a question: the first student has the pairs 0 to 119, the
+    # second student the pairs 120 to 239, and so on.
+    pair = rng.permutation(N_STUDENTS * N_QUESTIONS)[:N_ANSWERS]
+    student, question = np.divmod(pair, N_QUESTIONS)
+    correct_option = rng.integers(1, 5, N_ANSWERS)
+    knows_answer = rng.random(N_ANSWERS) < 0.5
+    guess = rng.integers(1, 5, N_ANSWERS)
+    chosen = np.where(knows_answer, correct_option, guess)
     return pd.DataFrame(
         {
-            "QuestionId": pairs % N_QUESTIONS,
-            "UserId": pairs // N_QUESTIONS,
+            "QuestionId": question,
+            "UserId": student,
             "AnswerId": np.arange(N_ANSWERS),
-            "IsCorrect": (answer == correct).astype(int),
-            "CorrectAnswer": correct,
-            "AnswerValue": answer,
+            "IsCorrect": (chosen == correct_option).astype(int),
+            "CorrectAnswer": correct_option,
+            "AnswerValue": chosen,
         }
     )
 
@@ -50,13 +57,11 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, str]]]:
-    """Return the sketches of the files of one simulation, by which `is_known` recognises rows.
+def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Sketch]]:
+    """Return the sketches by which `is_known` recognises the rows of one simulation.
 
-    The list has an element for each simulation, here one. The element is a dict of sketches, by the
-    name of the file. The sketch of a file is a dict of texts, by the name of a column of outcomes.
-    Each text holds hashes of the file's rows. The files are training answers and two files of test
-    answers.
+    The list has an element for each simulation, here one: the sketches of its files, by file name.
+    The files are training answers and two files of test answers.
     """
     folder = tmp_path_factory.mktemp("simulated")
     answers_by_file = {
@@ -92,7 +97,7 @@ def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[st
     ],
 )
 def test_answers_are_recognised_by_their_rows(
-    sketches: list[dict[str, dict[str, str]]],
+    sketches: list[dict[str, Sketch]],
     tmp_path: Path,
     answers: pd.DataFrame,
     expected: bool,
@@ -119,14 +124,14 @@ def test_answers_are_recognised_by_their_rows(
     ],
 )
 def test_the_way_of_saving_does_not_matter(
-    sketches: list[dict[str, dict[str, str]]], tmp_path: Path, rows: int, save: Save
+    sketches: list[dict[str, Sketch]], tmp_path: Path, rows: int, save: Save
 ) -> None:
     save(ANSWERS[:rows], tmp_path / "mine.csv")
     assert row_sketches.is_known(tmp_path / "mine.csv", sketches)
 
 
 def test_seven_rows_are_too_few_and_eight_suffice(
-    sketches: list[dict[str, dict[str, str]]], tmp_path: Path
+    sketches: list[dict[str, Sketch]], tmp_path: Path
 ) -> None:
     """The sketch of public.csv keeps the hashes of all its rows, so each row can be compared."""
     path = tmp_path / "mine.csv"
@@ -191,9 +196,7 @@ def test_a_damaged_sketch_recognises_nothing(tmp_path: Path, damaged: object) ->
     assert not row_sketches.is_known(tmp_path / "mine.csv", [damaged])
 
 
-def test_a_faulty_file_is_passed_over(
-    sketches: list[dict[str, dict[str, str]]], tmp_path: Path
-) -> None:
+def test_a_faulty_file_is_passed_over(sketches: list[dict[str, Sketch]], tmp_path: Path) -> None:
     """`is_known` reports no faults in a file: the script that needs the answers reports them."""
     for content in (b"", b"\0\xff", b"UserId,QuestionId,IsCorrect\n", b"UserId,QuestionId\n1"):
         (tmp_path / "mine.csv").write_bytes(content)

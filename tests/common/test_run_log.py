@@ -16,12 +16,17 @@ def test_without_a_file_an_event_is_not_written() -> None:
 
 
 def test_a_log_holds_the_starts_of_all_runs_and_every_event(tmp_path: Path) -> None:
+    """A run appends its start and its events to the log, after the lines of earlier runs.
+
+    NumPy's numbers and arrays become numbers and lists. NaN, which JSON lacks, becomes null.
+    """
     path = tmp_path / "new folder" / "fit.jsonl"
     log_event = run_log.open_log(path)
     log_event("epoch", epoch=1, loss=0.5)
     log_event("epoch", epoch=np.int64(2), loss=np.float32(0.25), shares=np.array([0.5, np.nan]))
-    # A second run appends.
+    # A second run.
     run_log.open_log(path)
+
     lines = path.read_text(encoding="utf-8").splitlines()
     start, epoch_1, epoch_2, second_start = map(json.loads, lines)
     assert start["event"] == "start"

@@ -11,7 +11,7 @@ import pytest
 from conftest import Write, fails, succeeds
 
 
-def split(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
+def split_for_task(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
     """Run the split of a task; return the files that it says it has written."""
     places = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", folder]
     printed = succeeds([f"task_{task}/local_data_split.py", *places, "--seed", seed])
@@ -37,7 +37,9 @@ def train(write: Write) -> Path:
 def test_a_fifth_of_the_answers_is_held_out_in_the_order_of_the_file(
     train: Path, tmp_path: Path
 ) -> None:
-    train_path, valid_path, _template = split(1, train, tmp_path / "out")
+    """Both parts, training answers and held-out answers, keep the header and the order of rows."""
+    train_path, valid_path, _template = split_for_task(1, train, tmp_path / "out")
+
     header, *rows = train.read_text().splitlines()
     train_header, *train_rows = train_path.read_text().splitlines()
     valid_header, *valid_rows = valid_path.read_text().splitlines()
@@ -51,7 +53,7 @@ def test_a_fifth_of_the_answers_is_held_out_in_the_order_of_the_file(
 
 
 def test_the_template_reveals_only_ids(train: Path, tmp_path: Path) -> None:
-    _, valid, template = split(1, train, tmp_path / "out")
+    _, valid, template = split_for_task(1, train, tmp_path / "out")
     ids = [",".join(row.split(",")[:3]) for row in valid.read_text().splitlines()]
     assert template.read_text().splitlines() == ids
 
@@ -59,9 +61,9 @@ def test_the_template_reveals_only_ids(train: Path, tmp_path: Path) -> None:
 def test_tasks_1_and_2_have_the_same_split_and_another_seed_another(
     train: Path, tmp_path: Path
 ) -> None:
-    of_task_1 = split(1, train, tmp_path / "1")
-    of_task_2 = split(2, train, tmp_path / "2")
-    of_other_seed = split(2, train, tmp_path / "other", seed=1)
+    of_task_1 = split_for_task(1, train, tmp_path / "1")
+    of_task_2 = split_for_task(2, train, tmp_path / "2")
+    of_other_seed = split_for_task(2, train, tmp_path / "other", seed=1)
     assert [path.read_bytes() for path in of_task_2] == [path.read_bytes() for path in of_task_1]
     assert of_other_seed[1].read_bytes() != of_task_1[1].read_bytes()
 
@@ -69,14 +71,18 @@ def test_tasks_1_and_2_have_the_same_split_and_another_seed_another(
 def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
     train: Path, tmp_path: Path
 ) -> None:
-    train_path, valid_path = split(4, train, tmp_path / "out")
-    assert not {*pd.read_csv(train_path).UserId} & {*pd.read_csv(valid_path).UserId}
+    """All answers of a student are in the same part. Both parts keep the order of the rows."""
+    train_path, valid_path = split_for_task(4, train, tmp_path / "out")
+
+    training_students = set(pd.read_csv(train_path).UserId)
+    held_out_students = set(pd.read_csv(valid_path).UserId)
+    assert not training_students & held_out_students
+
     header, *rows = train.read_text().splitlines()
-    _, *train_rows = train_path.read_text().splitlines()
-    # The lines without their last column, which marks targets and is not in the source.
-    valid_header, *valid_rows = [
-        line.rpartition(",")[0] for line in valid_path.read_text().splitlines()
-    ]
+    _header, *train_rows = train_path.read_text().splitlines()
+    # Remove the last column of the held-out answers, IsTarget, which the split has added.
+    valid_lines = valid_path.read_text().splitlines()
+    valid_header, *valid_rows = [line.rpartition(",")[0] for line in valid_lines]
     assert valid_header == header
     held_out = set(valid_rows)
     # A fifth of 50 students, with five answers each.
@@ -89,7 +95,7 @@ def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
 def test_a_fifth_of_a_student_s_answers_are_targets_drawn_independently_of_the_students(
     train: Path, tmp_path: Path, seed: int
 ) -> None:
-    valid = pd.read_csv(split(4, train, tmp_path / "out", seed)[1])
+    valid = pd.read_csv(split_for_task(4, train, tmp_path / "out", seed)[1])
     students = valid.UserId.unique()
     targets = np.flatnonzero(valid.IsTarget)
     assert [len(valid), len(students), len(targets)] == [50, 10, 10]
@@ -99,8 +105,8 @@ def test_a_fifth_of_a_student_s_answers_are_targets_drawn_independently_of_the_s
 
 
 def test_the_seed_decides_which_students_are_held_out(train: Path, tmp_path: Path) -> None:
-    _, first = split(4, train, tmp_path / "first", seed=0)
-    _, second = split(4, train, tmp_path / "second", seed=1)
+    _, first = split_for_task(4, train, tmp_path / "first", seed=0)
+    _, second = split_for_task(4, train, tmp_path / "second", seed=1)
     assert {*pd.read_csv(first).UserId} != {*pd.read_csv(second).UserId}
 
 

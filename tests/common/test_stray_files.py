@@ -97,8 +97,11 @@ def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path
     paths = [path for path in littered.rglob("*") if path.is_file()]
     members = {path.relative_to(littered).as_posix(): path.read_bytes() for path in paths}
     archive = write_zip(tmp_path / "a.zip", members)
+
     assert list(list_paths(littered)) == [littered / "inside", littered / "wanted.csv"]
     assert list(list_paths(littered, "*.csv")) == [littered / "wanted.csv"]
+
+    # The zip is listed, unpacked, and read without unpacking it.
     with open_zip(archive) as opened:
         assert opened.namelist() == ["wanted.csv"]
     unpack(archive, tmp_path / "unpacked", max_size=1000)
@@ -159,8 +162,11 @@ def write_all(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def describe(submission: Path, tmp_path: Path) -> list[object]:
-    """Return everything that the kit reads from an entry, so that two entries can be compared."""
+def describe(submission: Path, tmp_path: Path) -> dict[str, object]:
+    """Return everything that the kit reads from an entry, so that two entries can be compared.
+
+    `submission` is the folder or the zip of the entry.
+    """
     unpacked = tmp_path / f"unpacked {submission.name}"
     entry_files.unpack(submission, unpacked)
     contents = {
@@ -168,15 +174,15 @@ def describe(submission: Path, tmp_path: Path) -> list[object]:
         for path in unpacked.rglob("*")
         if path.is_file()
     }
-    return [
-        contents,
-        entry_files.list_weights(submission),
-        entry_files.list_misnamed(submission),
-        entry_files.fingerprint_code(submission),
+    return {
+        "contents": contents,
+        "weights": entry_files.list_weights(submission),
+        "misnamed": entry_files.list_misnamed(submission),
+        "code": entry_files.fingerprint_code(submission),
         # The function reads only files of these sizes. The two files of weights have 7 bytes each.
-        entry_files.fingerprint_data(submission, [7]),
-        entry_files.read_entry_file(submission, "inside/helper.py"),
-    ]
+        "data": entry_files.fingerprint_data(submission, [7]),
+        "helper": entry_files.read_entry_file(submission, "inside/helper.py"),
+    }
 
 
 # The entry with stray files: beside its own files, in its folders, and in folders with stray names.
@@ -199,7 +205,7 @@ def test_an_entry_in_a_folder_is_the_same_on_all_systems(
     tmp_path: Path, files: dict[str, bytes]
 ) -> None:
     expected = describe(write_all(tmp_path / "plain", ENTRY), tmp_path)
-    assert expected[0] == ENTRY
+    assert expected["contents"] == ENTRY
     folder = write_all(tmp_path / "folder", {"inside\\": b"", **files})
     assert describe(folder, tmp_path) == expected
     for name in entry_files.list_left_out(folder, entry_files.collect(folder)):

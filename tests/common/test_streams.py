@@ -144,14 +144,18 @@ def test_a_reader_that_has_ended_loses_no_result(script: Path, name: str) -> Non
 
     For instance, `head -1` in `python script.py | head -1` ends before the script.
     """
-    reading, writing = os.pipe()
-    os.close(reading)
-    # The stream `name` of the script is a pipe whose reading end is closed.
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, name: writing}
+    reading_end, writing_end = os.pipe()
+    os.close(reading_end)
+    # The test reads both streams, except the stream `name`, which nobody can read.
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams[name] = writing_end
     command = [sys.executable, str(script)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
+
     done = subprocess.run(command, cwd=script.parent, env=env, **streams)
-    os.close(writing)
+    os.close(writing_end)
+
     assert done.returncode == 0
+    # `done.stderr` is None if the test has not read the stream.
     assert b"Error" not in (done.stderr or b"")
     assert_written(script)

@@ -76,18 +76,19 @@ EXCEEDS_A_LIMIT = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); fi
 
 
 @on_unix("such signals and limits")
-@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "size limit"])
-def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
+@pytest.mark.parametrize("cause", ["SIGKILL", "SIGTERM", "size limit"])
+def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, cause: str) -> None:
     """A process replaces a file by `atomic_write`, and ends when half of the new file is written.
 
-    `end` says why the process ends: because of a signal, or because it exceeds a limit on the size
-    of files. The previous file must stay as it was, and no other file may stay.
+    The cause is a signal, or a limit on the size of files, which the process exceeds. The previous
+    file must stay as it was, and no other file may stay.
     """
     path = tmp_path / "a.csv"
     path.write_text("previous")
-    exceeds_limit = end == "size limit"
+    exceeds_limit = cause == "size limit"
     # The script writes half of the file. Then it exceeds the limit, or waits for the signal.
-    script = WRITES.format(then=EXCEEDS_A_LIMIT if exceeds_limit else WAITS)
+    last_line = EXCEEDS_A_LIMIT if exceeds_limit else WAITS
+    script = WRITES.format(then=last_line)
 
     process = subprocess.Popen(
         [sys.executable, "-c", script, path],
@@ -98,14 +99,14 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str)
     if not exceeds_limit:
         # Send the signal when half of the file is written.
         assert wait_for(lambda: any(file.stat().st_size for file in tmp_path.glob(".*.partial")))
-        process.send_signal(getattr(signal, end))
+        process.send_signal(getattr(signal, cause))
     _, error = process.communicate(timeout=PATIENCE)
 
     assert path.read_text() == "previous"
     if exceeds_limit:
         assert process.returncode == 2
         assert error == f"error: {path}: File too large\n"
-    if end == "SIGKILL":
+    if cause == "SIGKILL":
         # The next write removes the half-written file.
         write_files({path: "next"})
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
