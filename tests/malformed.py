@@ -41,28 +41,28 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
     The key names the damage. The value is a function with one argument, a path where no file lies.
     It writes the damaged file to this path.
     """
-    contents = dict(damage_bytes(input_file.kind, content))
+    damaged = dict(damage_bytes(input_file.kind, content))
     # Zips and Parquet files have tests of their own, `test_zips.py` and `test_probabilities.py`.
     if input_file.kind == "csv":
-        contents |= dict(damage_csv(input_file, content))
+        damaged |= dict(damage_csv(input_file, content))
     elif input_file.kind == "txt":
-        contents |= dict(damage_json_lines(content))
+        damaged |= dict(damage_json_lines(content))
     elif input_file.kind == "xml":
-        contents |= dict(damage_xml(content))
+        damaged |= dict(damage_xml(content))
     elif input_file.kind == "npy":
-        contents |= dict(damage_array(content))
-    cases: dict[str, PutFile] = {
-        name: partial(Path.write_bytes, data=data) for name, data in contents.items()
+        damaged |= dict(damage_array(content))
+    ways: dict[str, PutFile] = {
+        name: partial(Path.write_bytes, data=data) for name, data in damaged.items()
     }
-    cases["a folder"] = Path.mkdir
+    ways["a folder"] = Path.mkdir
     if not input_file.may_be_missing:
         # Put no file at the path.
-        cases["missing"] = lambda path: None
+        ways["missing"] = lambda path: None
     if hasattr(os, "mkfifo"):
         # A script that opened the pipe would wait for ever.
-        cases["a pipe"] = os.mkfifo
-        cases["a link to nothing"] = lambda path: path.symlink_to("nowhere")
-    return cases
+        ways["a pipe"] = os.mkfifo
+        ways["a link to nothing"] = lambda path: path.symlink_to("nowhere")
+    return ways
 
 
 def damage_bytes(kind: str, content: bytes) -> Cases:
@@ -141,6 +141,7 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
     if column.low > 0:
         cells["below the range"] = str(column.low - 1).encode()
     if input_column.is_read_by_int:
+        # The script accepts all that `int` accepts, so these cells are valid in this column.
         cells = {name: cell for name, cell in cells.items() if not _is_read_by_int(cell)}
     return cells
 
@@ -266,12 +267,16 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
     yield "a cell too many", lines.with_line(lines.line + b",1")
     yield "a long row that is no UTF-8", lines.with_line(lines.line + b",\xff" * 9)
     yield "an open quotation mark", lines.with_line(b'"' + lines.line)
+    # A file without a header keeps a blank line, since the case "empty" has no bytes at all.
     yield "no rows", lines.header or b"\n"
     yield "all in one row", whole.replace(b"\n", b",")
-    yield "semicolons", whole.replace(b"," if has_several_columns else b"\n", b";")
+    # A file with a single column has no commas: there, semicolons replace the line ends.
+    separator = b"," if has_several_columns else b"\n"
+    yield "semicolons", whole.replace(separator, b";")
     if has_several_columns:
         yield "a cell too few", lines.with_line(write_row(lines.row[:-1]).strip())
-        yield "cut off in a row", lines.before + lines.line.split(b",")[0]
+        first_cell, *_ = lines.line.split(b",")
+        yield "cut off in a row", lines.before + first_cell
     if not input_file.may_repeat_rows:
         yield "a row twice", whole + lines.first_line
     # The metadata of questions end in a text, and the metadata of answers end in a cell that may be
@@ -319,15 +324,18 @@ TEXTS = {"a text", "control characters", "an open quotation mark"}
 def damage_json_lines(content: bytes) -> Cases:
     """Yield damage to a file of the challenge "cloze", which has a JSON object in each line."""
     lines = content.splitlines()
+    # Damage the line in the middle.
     position = len(lines) // 2
     query = json.loads(lines[position])
-    # For some keys of the query, the names of the changes that leave the query valid. `TEXTS` names
-    # the changes to a text. The keys `domain` and `NeedReasoning` only classify the query. Their
+    # For some keys of the query, the names of the changes that leave the query valid. The value of
+    # `qid` may be any text. The keys `domain` and `NeedReasoning` only classify the query: their
     # values may be text, a whole number, a boolean or nothing.
     classes = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
-    allowed = {"qid": TEXTS, "domain": classes, "NeedReasoning": classes}
-    for name, line in damage_object(query, allowed):
-        yield name, b"\n".join([*lines[:position], line, *lines[position + 1 :]])
+    valid_changes = {"qid": TEXTS, "domain": classes, "NeedReasoning": classes}
+    for name, damaged_line in damage_object(query, valid_changes):
+        damaged_lines = list(lines)
+        damaged_lines[position] = damaged_line
+        yield name, b"\n".join(damaged_lines)
     yield "a line twice", b"\n".join([*lines, lines[0]])
     yield "only blank lines", b"\n\n\n"
 
@@ -344,7 +352,7 @@ def damage_record(content: bytes) -> Cases:
     numbers = {"null", "a number", "a fraction", "negative"}
     # For each field, the keys of those OTHER_VALUES that are valid in the field. "missing" means
     # that the field may be missing.
-    allowed = {
+    valid_changes = {
         "rules": texts,
         "model": texts,
         "command": texts,
@@ -358,25 +366,32 @@ def damage_record(content: bytes) -> Cases:
         "parts": {"an object"},
         "options": {"an object"},
     }
+    # The values of these two fields are objects, whose keys are fields, too.
     for name in result["options"]:
-        allowed[name] = {"missing", *texts, "true", "a list", "a list of half a character"}
+        valid_changes[name] = {"missing", *texts, "true", "a list", "a list of half a character"}
     for name in result["parts"]:
-        allowed[name] = {"missing", *numbers}
-    yield from damage_object(result, allowed)
+        valid_changes[name] = {"missing", *numbers}
+    yield from damage_object(result, valid_changes)
 
 
-def damage_object(record: dict[str, Any], allowed: dict[str, set[str]]) -> Cases:
+def damage_object(record: dict[str, Any], valid_changes: dict[str, set[str]]) -> Cases:
     """Yield malformed variants of a line that holds a valid JSON object, `record`.
 
-    `change_values` changes the value of each key in several ways, which have names. `allowed`
+    `change_values` changes the value of each key in several ways, which have names. `valid_changes`
     lists, for some keys, the names of the changes that leave the object valid.
     """
-    for name, changed in change_values(record, allowed):
+    for name, changed in change_values(record, valid_changes):
         yield name, json.dumps(changed).encode()
     line = json.dumps(record)
-    yield "a number of 5,000 digits", f'{line[:-1]}, "x": {"9" * 5000}}}'.encode()
+    without_brace = line.removesuffix("}")
+
+    def with_field(value: str) -> bytes:
+        """Return the line with a further field, whose value is written as in `value`."""
+        return f'{without_brace}, "x": {value}}}'.encode()
+
+    yield "a number of 5,000 digits", with_field("9" * 5000)
     yield "a list", b"[1, 2]"
-    yield "nested deeply within", f'{line[:-1]}, "x": {NESTED_LISTS}}}'.encode()
+    yield "nested deeply within", with_field(NESTED_LISTS)
     yield "a NUL byte", b"\0"
     yield "half a line", line[: len(line) // 2].encode()
     yield "two objects", (line + line).encode()
@@ -384,13 +399,14 @@ def damage_object(record: dict[str, Any], allowed: dict[str, set[str]]) -> Cases
 
 
 def change_values(
-    record: dict[str, Any], allowed: dict[str, set[str]]
+    record: dict[str, Any], valid_changes: dict[str, set[str]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Change one value of an object in many ways; yield the name and the result of each change.
 
     A change removes a key, or gives the key one of OTHER_VALUES. If the value of the key is itself
-    an object, a change may also change one value of this inner object. `allowed` lists, for some
-    keys, the names of changes that leave the object valid; these changes are left out.
+    an object, a change may also change one value of this inner object. `valid_changes` lists, for
+    some keys of both objects, the names of changes that leave the object valid; these changes are
+    left out.
     """
     for key, value in record.items():
         # The changed objects, by the name of the change.
@@ -399,11 +415,12 @@ def change_values(
         del without_key[key]
         changed["missing"] = without_key
         if isinstance(value, dict):
-            for inner_change, changed_value in change_values(value, allowed):
-                changed[inner_change] = {**record, key: changed_value}
-        for change, changed_record in changed.items():
-            if change not in allowed.get(key, ()):
-                yield f"{key}: {change}", changed_record
+            for name, changed_value in change_values(value, valid_changes):
+                changed[name] = {**record, key: changed_value}
+        names_of_valid = valid_changes.get(key, set())
+        for name, changed_record in changed.items():
+            if name not in names_of_valid:
+                yield f"{key}: {name}", changed_record
 
 
 # ---- XML and arrays ----------------------------------------------------------------------------
@@ -433,9 +450,24 @@ def damage_xml(content: bytes) -> Cases:
 
 
 def damage_array(content: bytes) -> Cases:
-    """Yield damage to an array of UserIds in NumPy's format."""
+    """Yield damage to a file in NumPy's format that holds an array of UserIds."""
     user_ids = np.load(io.BytesIO(content))
-    arrays = {
+    for name, array in make_other_arrays(user_ids).items():
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=True)
+        yield name, buffer.getvalue()
+    # The header holds the shape of the array, such as (7,). It becomes a number of 16 digits.
+    true_shape = f"({len(user_ids)},)".encode()
+    huge_shape = f"({'9' * 16},)".encode()
+    yield "huge shape", content.replace(true_shape, huge_shape)
+    yield "a header that calls", write_header_that_calls()
+    # The first 8 bytes name the format and its version, here 9.9, which does not exist.
+    yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
+
+
+def make_other_arrays(user_ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Return arrays with a wrong type of values or a wrong shape, made from an array of UserIds."""
+    return {
         "texts": user_ids.astype("U"),
         "floats": user_ids.astype("f8"),
         "objects": user_ids.astype("O"),
@@ -445,20 +477,19 @@ def damage_array(content: bytes) -> Cases:
         "two columns": user_ids[None],
         "nothing": user_ids[:0],
     }
-    for name, array in arrays.items():
-        buffer = io.BytesIO()
-        np.save(buffer, array, allow_pickle=True)
-        yield name, buffer.getvalue()
-    huge_shape = b"(9" + b"9" * 15 + b",)"
-    yield "huge shape", content.replace(b"(%d,)" % len(user_ids), huge_shape)
-    # A file in version 1.0 of the format begins with 8 bytes that name the format and the version.
-    # The length of the header follows in 2 bytes, and then the header. Blanks and a line end fill
-    # the header so that all this has 64 bytes. This header calls a function if it is evaluated.
+
+
+def write_header_that_calls() -> bytes:
+    """Return a file in NumPy's format whose header would call a function if it were evaluated.
+
+    A file in version 1.0 of the format begins with 8 bytes that name the format and the version.
+    The length of the header follows in 2 bytes, and then the header. Blanks and a line end fill the
+    header so that all this has 64 bytes.
+    """
     start = b"\x93NUMPY\x01\x00"
     header_length = 64 - len(start) - 2
     header = b"{'descr': __import__('os'),".ljust(header_length - 1) + b"\n"
-    yield "a header that calls", start + struct.pack("<H", header_length) + header
-    yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
+    return start + struct.pack("<H", header_length) + header
 
 
 # ---- What must happen --------------------------------------------------------------------------
@@ -483,6 +514,7 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
             signal.alarm(TIME_LIMIT_SECONDS)
         done = input_file.run(kit)
         if not is_refused(input_file, done):
+            # The end of the outputs is enough to see what happened.
             return f"{done.returncode} {done.stdout[-300:]!r} {done.stderr[-900:]!r}"
         if snapshot(kit) != before:
             return "was refused, but files were written"
@@ -490,10 +522,15 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
     finally:
         if hasattr(signal, "alarm"):
             signal.alarm(0)
-        if path.is_dir() and not path.is_symlink():
-            path.rmdir()
-        path.unlink(missing_ok=True)
+        remove(path)
         well_formed_file.replace(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link, a pipe or an empty folder, if there is one at the path."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    path.unlink(missing_ok=True)
 
 
 def is_refused(input_file: InputFile, done: Done) -> bool:
@@ -507,7 +544,8 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
     is_readable = all(
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
     )
-    names_the_file = Path(input_file.path).name in "".join(lines[:1])
+    first_line = lines[0] if lines else ""
+    names_the_file = Path(input_file.path).name in first_line
     # A path such as out/scores_task_1.txt holds the word "score", but shows no score.
     output_without_paths = re.sub(r"\S*score\S*/\S*", "", done.stdout)
     prints_a_score = "score" in output_without_paths
