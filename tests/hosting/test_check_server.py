@@ -81,7 +81,7 @@ CLOSED = {
 
 @contextmanager
 def serving(replies: dict[str, Reply]) -> Iterator[str]:
-    """Run a server that sends these replies, by path; yield the address of its competition."""
+    """Run a server that sends these replies, by path; yield the address of its competition 1."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -112,7 +112,8 @@ def serving(replies: dict[str, Reply]) -> Iterator[str]:
 def test_an_open_server_is_reported_line_by_line() -> None:
     """The script reports what the server `OPEN` sends without a login: everything.
 
-    Two items should be secret: the answers, and what was submitted.
+    Two items should be secret: the answers, and what was submitted. The exit code 1 says that not
+    all secrets are kept. The script gets 2 bytes as the scoring program and 1,000 bytes as answers.
     """
     with serving(OPEN) as url:
         done = run([SCRIPT, url])

@@ -73,6 +73,11 @@ SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
 TEAMS = {"public": ["right", "cut"], "private": ["right", "cut", "nested"]}
 
 
+def scored_tasks(phase: str) -> list[int]:
+    """Return the tasks for which these tests score submissions in a phase."""
+    return [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
+
+
 @dataclass(frozen=True)
 class OfficialCompetition:
     """A competition with official data, in which three teams hand in a zip each.
@@ -130,16 +135,16 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
     files_by_team = files_of_teams(simulated_kit / "submission_templates")
-    done = {}
+    done_by_phase = {}
     for phase in layout.PHASES:
-        for team in TEAMS[phase]:
-            path = write_zip(base / f"handed_in/{phase}/{team}.zip", files_by_team[team])
-            shutil.unpack_archive(path, base / team)
-        tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
         handed_in = base / "handed_in" / phase
-        flags = ("--submissions", handed_in, "--phase", phase, "--tasks", *tasks)
-        done[phase] = run([PLAY, bundle, *flags, "--output_dir", base / phase])
-    return OfficialCompetition(bundle, base, done, simulated_kit)
+        for team in TEAMS[phase]:
+            path = write_zip(handed_in / f"{team}.zip", files_by_team[team])
+            # `evaluate_locally` scores the unpacked files.
+            shutil.unpack_archive(path, base / team)
+        flags = ("--submissions", handed_in, "--phase", phase, "--tasks", *scored_tasks(phase))
+        done_by_phase[phase] = run([PLAY, bundle, *flags, "--output_dir", base / phase])
+    return OfficialCompetition(bundle, base, done_by_phase, simulated_kit)
 
 
 def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
@@ -157,6 +162,7 @@ def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
     files with their fingerprints. A second bundle is made of these answers, without the note.
     """
     note = "not the official ones that the pages describe: this bundle is for trying only"
+    # `make_bundles` writes to said.txt what make_bundle.py prints.
     assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
 
     # Write the record as data/download.py does for official files, here for the answers of task 3.
@@ -165,14 +171,16 @@ def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
     record_by_path = official_files.record_of(data_dir, released)
     for path, content in record_by_path.items():
         path.write_text(content)
+
     make_bundles(tmp_path, "--official", data_dir, "--tasks", 3)
+
     assert note not in (tmp_path / "said.txt").read_text()
 
 
 @pytest.mark.parametrize("phase", layout.PHASES)
 def test_only_valid_submissions_have_scores(official: OfficialCompetition, phase: str) -> None:
     done = official.done[phase]
-    tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
+    tasks = scored_tasks(phase)
     # All teams but one fail on each task.
     n_failures = (len(TEAMS[phase]) - 1) * len(tasks)
     assert (done.returncode, done.stderr.count("\n")) == (2, n_failures)
@@ -223,7 +231,9 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
     # "right" is the team whose submission is valid.
     succeeds(official.evaluate_locally("right", task=1, phase="public"), kit=official.kit)
     expected = read_page((official.base / "local/scores_task_1_public.html").read_text())
-    (page,) = (page for page in read_details(official) if page.headings == expected.headings)
+    # The platform has a page for each score. Only one of them has the headings of task 1.
+    pages = read_details(official)
+    (page,) = [page for page in pages if page.headings == expected.headings]
     # The first table shows the paths of the files, which differ.
     assert page.tables[1:] == expected.tables[1:]
     assert len(page.tables) > 4
@@ -292,7 +302,7 @@ def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntr
     # in `select`, and its method `update_model` with the code in `update`. `in_method` indents the
     # lines of code.
     entries = {
-        # Raises an error in the first round.
+        # Raises an error in the first round. A test looks for its message, xxxxxxxxx, in outputs.
         "fails": entry(select="raise ValueError('x' * 9)"),
         # Raises an error that tells answers, but only when the games are replayed after scoring:
         # TELLING raises the error if `self.asked` is missing.
@@ -413,6 +423,18 @@ def test_the_marker_of_public_data_names_public_files_alone(
     assert sorted(marker["sketches"]) == sorted(TRAINING_FILES)
 
 
+def answers_read_by_platform(bundle: Path, task: int, phase: str) -> Path:
+    """Return the file from which the platform reads the answers of a phase of a task.
+
+    In task 4, it is in the folder of the ingestion program. For the private phase, this folder is
+    in the private part of the bundle, which lies beside the public part.
+    """
+    if task != 4:
+        return answers_of(bundle, task, phase)
+    base = bundle if phase == "public" else bundle.with_name(f"{bundle.name}_private")
+    return base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase)
+
+
 @pytest.mark.parametrize("phase", layout.PHASES)
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
 def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
@@ -424,16 +446,10 @@ def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
     kit recognises the file even if some rows are missing. With a sketch of the hidden answers,
     participants could test guessed answers.
     """
-    hidden = answers_of(secret, task, phase)
-    if task == 4:
-        # In task 4, the platform reads the answers in the folder of the ingestion program. For the
-        # private phase, this folder is in the private part of the bundle, which lies beside the
-        # public part.
-        base = secret if phase == "public" else secret.with_name(f"{secret.name}_private")
-        hidden = base / f"ingestion_program/{phase}/test_data" / TASKS[4].answers_name(phase)
-    own_sketch = {hidden.name: row_sketches.sketch(hidden)}
+    hidden = answers_read_by_platform(secret, task, phase)
+    sketches_with_hidden = {hidden.name: row_sketches.sketch(hidden)}
     # The file has enough rows: the kit recognises it with a sketch of the file itself.
-    assert row_sketches.is_known(hidden, [own_sketch])
+    assert row_sketches.is_known(hidden, [sketches_with_hidden])
     assert not row_sketches.is_known(hidden, [marker["sketches"]])
 
 
@@ -515,15 +531,15 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
     # students.
     key = ["UserId"] if task == 4 else ["UserId", "QuestionId"]
     for name, table in uploaded_answers.items():
-        # UserIds of tasks 1 and 2 and UserIds of task 4 name different students.
+        # UserIds of tasks 1 and 2 and UserIds of task 4 name different students, so only tables
+        # with the students of this task are compared.
         is_of_tasks_1_and_2 = bool(re.search("task_[12]", name))
-        if is_of_tasks_1_and_2 != (task in (1, 2)):
-            continue
+        has_students_of_task = is_of_tasks_1_and_2 == (task in (1, 2))
         is_for_platform_only = name.startswith(("reference_data", "ingestion_program"))
-        if is_for_platform_only and phase == "public":
-            # The platform needs this table to score the public phase.
-            continue
-        assert hidden[key].merge(table[key]).empty, name
+        # The platform needs these tables to score the public phase.
+        may_hold_hidden = is_for_platform_only and phase == "public"
+        if has_students_of_task and not may_hold_hidden:
+            assert hidden[key].merge(table[key]).empty, name
 
 
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
@@ -532,10 +548,11 @@ def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
 ) -> None:
     """A line of the answers holds ids and an outcome; no uploaded file may hold such a line.
 
-    A line of the answers holds no white space. In a file with this line, the line is a single word.
+    A line of the answers holds no white space, so a file with this line has it as a single word.
     """
     public = lines_of_answers(secret, task, "public")
     private = lines_of_answers(secret, task, "private")
+    # The platform scores the public phase, so the public answers are uploaded.
     assert public <= uploaded_words
     # Task 3 has few pairs, so that by chance a pair and its judgements can be the same in both
     # phases.
@@ -615,6 +632,8 @@ def test_pages_of_the_starting_kit_link_to_nothing_that_it_lacks(
         text = starting_kit[page].decode()
         # Only links are removed from lines; all lines stay.
         assert text.count("\n") == (ROOT / page).read_text().count("\n")
+        # A link is written as [text](target). Take each target that is no web address, without the
+        # name of a section after "#".
         local_links = re.findall(r"\]\((?!http)([^)#]+)", text)
         for link in local_links:
             target = os.path.normpath(Path(page).parent / link)
@@ -701,6 +720,10 @@ def description(secret: Path) -> dict[str, Any]:
 
 
 def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Path) -> None:
+    """The title and the days are the ones of the flags; the last seven days are the private phase.
+
+    The fixture `secret` holds the bundle, and gives its flags.
+    """
     bundle = read_bundle(secret, tmp_path / "bundle")
     # Without quotes in competition.yaml, the colon and the apostrophe would be YAML syntax.
     assert bundle.title == "A course: of '27"
@@ -813,9 +836,11 @@ def test_a_page_names_a_missing_file_of_metadata_without_the_organisers_folders(
     A submission is scored. The page of its score says which table is left out, and which file is
     missing.
     """
-    templates = own_bundle.with_name("public") / "submission_templates"
-    team = write_zip(tmp_path / "team.zip", submission_for(templates, 1))
-    printed = succeeds([PLAY, own_bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
+    public_data = own_bundle.with_name("public")
+    files = submission_for(public_data / "submission_templates", task=1)
+    submission = write_zip(tmp_path / "team.zip", files)
+    zipped_bundle = own_bundle.with_name("bundle.zip")
+    printed = succeeds([PLAY, zipped_bundle, submission, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in printed
     # The file is named by its path in the data folder, because participants do not know the
     # organiser's folders.

@@ -17,7 +17,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 import pandas as pd
 import pytest
 import yaml
-from bundle import read_bundle, score
+from bundle import Bundle, Task, read_bundle, score
 from page_reading import Page, read_page
 from platforms import on_unix
 from run_scripts import PATIENCE, run_script
@@ -71,8 +71,13 @@ class PlatformRun:
     """
 
     def __init__(self, bundle: Path, task: int, phase: str, files: dict[str, str]) -> None:
-        """Lay out the folders of a submission; for task 4, run the ingestion program."""
-        self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
+        """Lay out the folders of a submission; for task 4, run the ingestion program.
+
+        `files` holds the texts of the submission's files, by name.
+        """
+        # Every run adds a folder beside the bundle, so this number is new in every run.
+        n_beside_bundle = len(list(bundle.parent.iterdir()))
+        self.base = bundle.parent / f"run_{n_beside_bundle}"
         self.bundle = bundle
         self.phase = phase
         # The exit codes of two programs, as the platform records them; None means that the program
@@ -82,9 +87,9 @@ class PlatformRun:
         # The stderr of the ingestion program.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
-        # As on the platform, the submitted files are copied to two folders. The ingestion program
-        # reads the folder `submitted`, and writes its record of the games to the folder `result`.
-        # The scoring program reads the folder `result`.
+        # As on the platform, the submitted files are copied to two folders below `self.base`. The
+        # ingestion program reads the folder `submitted`, and writes its record of the games to the
+        # folder `result`. The scoring program reads the folder `result`.
         for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():
@@ -127,7 +132,10 @@ class PlatformRun:
         done = run_script([program, self.base / "input", output], kit=program.parent)
         file = output / "scores.json"
         scores = json.loads(file.read_text()) if file.exists() else None
-        assert (done.returncode == 0) == (scores is not None), done.stderr
+        # The program writes scores exactly if it succeeds.
+        has_succeeded = done.returncode == 0
+        has_scores = scores is not None
+        assert has_succeeded == has_scores, done.stderr
         page = read_page((output / "detailed_results.html").read_text())
         return Scored(done.stdout.strip(), done.stderr.strip(), scores, page)
 
@@ -250,22 +258,29 @@ def test_nothing_is_received_before_the_phase_begins(received: PlatformRun, tmp_
 def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
     bundles: Path, task: int
 ) -> None:
+    """The server has no private answers, but checks what it receives in the private phase.
+
+    So a team learns of a fault at once, in one line and on the page, and not after the phase.
+    """
     bundle = bundles / f"bundle_task_{task}"
+    # A valid submission has one file.
     ((name, text),) = valid_files(bundle, task).items()
     if task == 4:
         # `predict` of the toy entry begins with "return right".
         assert "return right" in text
-        invalid = text.replace("return right", "return 1 / 0, right")
-        expected = "ZeroDivisionError"
+        invalid_text = text.replace("return right", "return 1 / 0, right")
+        fault = "ZeroDivisionError"
     else:
         # Leave out the last two rows.
-        invalid = "\n".join(text.splitlines()[:-2])
-        expected = "are missing"
-    run = PlatformRun(bundle, task, "private", {name: invalid})
+        invalid_text = "\n".join(text.splitlines()[:-2])
+        fault = "are missing"
+
+    run = PlatformRun(bundle, task, "private", {name: invalid_text})
     scored = run.score()
-    assert expected in scored.error
+
+    assert fault in scored.error
     assert "\n" not in scored.error
-    assert expected in scored.page.text
+    assert fault in scored.page.text
     # An entry of task 4 fails earlier, in the ingestion program, which plays its games. The scoring
     # program repeats the message.
     assert run.ingestion_error == (scored.error if task == 4 else "")
@@ -286,6 +301,12 @@ def test_the_organiser_is_warned_that_private_answers_are_uploaded(served: Path)
     assert "warning: the private answers are in what is uploaded: some servers hand" in printed
 
 
+def find_task(bundle: Bundle, name: str) -> Task:
+    """Return the task of a bundle with this name, such as "Task 1, private"."""
+    (task,) = [task for task in bundle.tasks.values() if task.name == name]
+    return task
+
+
 @pytest.mark.parametrize("task", [1, 4])
 def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     served: Path, tmp_path: Path, task: int
@@ -298,10 +319,11 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     files = valid_files(served, task)
     on_server = PlatformRun(served, task, "private", files).score()
 
-    whole = read_bundle(served, tmp_path / "read", served.with_name("bundle_private.zip"))
-    name = f"Task {task}, private"
-    (private_task,) = [candidate for candidate in whole.tasks.values() if candidate.name == name]
+    # Score the same submission with the local runner.
+    private_part = served.with_name("bundle_private.zip")
+    whole = read_bundle(served, tmp_path / "read", private_part)
     submission = write_zip(tmp_path / "a.zip", files)
+    private_task = find_task(whole, f"Task {task}, private")
     expected = score(submission, private_task, whole, time_limit=600).scores
     assert expected["score"] > 0
 
@@ -409,19 +431,19 @@ def test_a_replaced_record_is_refused(
 ) -> None:
     """The code of a submission can replace the record of its games, but cannot sign a record.
 
-    `honest` and `other` are runs of two submissions. Before the run `other` is scored, its record
-    is replaced by the record of `honest`, by a forged record or by an empty list.
+    `honest` and `other` are runs of two submissions. The record of `other` is replaced by the
+    record of `honest`, by a forged record or by an empty list. Then `other` is scored.
     """
-    record = (honest.result / RECORD).read_text()
-    text = {
-        "the record of another submission": record,
+    honest_record = (honest.result / RECORD).read_text()
+    new_record = {
+        "the record of another submission": honest_record,
         # Every score 0.… becomes 1.…, so that the signature does not match.
-        "a record with better scores": record.replace("0.", "1."),
+        "a record with better scores": honest_record.replace("0.", "1."),
         "no record": "[]",
     }[replacement]
     run = other.copy(tmp_path)
 
-    (run.result / RECORD).write_text(text)
+    (run.result / RECORD).write_text(new_record)
 
     assert_refused(run, fault)
 
@@ -487,19 +509,19 @@ def test_the_programs_need_numpy_and_pandas_alone(
     with monkeypatch.context() as patch:
         # `score` starts the programs with the Python at sys.executable.
         patch.setattr(sys, "executable", python_with_pandas)
-        result = score(submission, bundle.tasks[0], bundle, time_limit=600)
-
-    assert result.scores
+        without_scipy = score(submission, bundle.tasks[0], bundle, time_limit=600)
     # Run the programs in this process.
-    expected = PlatformRun(folder, task, "public", files).score().scores
-    assert result.scores == expected
+    with_scipy = PlatformRun(folder, task, "public", files).score()
+
+    assert without_scipy.scores
+    assert without_scipy.scores == with_scipy.scores
     # An empty output means that the programs have written nothing to stderr.
-    assert result.output == ()
-    page = read_page(result.details)
-    without_scipy = "No charts and tables here: No module named 'scipy'"
+    assert without_scipy.output == ()
+    page = read_page(without_scipy.details)
+    notice = "No charts and tables here: No module named 'scipy'"
     if task == 3:
-        assert without_scipy in page.text
+        assert notice in page.text
         assert not page.tables
     else:
-        assert without_scipy not in page.text
+        assert notice not in page.text
         assert page.tables
