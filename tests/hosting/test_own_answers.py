@@ -188,12 +188,17 @@ def test_questions_are_numbered_in_the_order_of_their_own_ids(split_class: Split
 
 
 def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None:
+    """Every written answer has the option and the outcome of the organiser's file.
+
+    The AnswerIds count all answers from 0.
+    """
     question_ids = np.array(read_own_ids(split_class.data, "questions.csv"))
     student_ids = np.array(read_own_ids(split_class.data, "students.csv"))
     written = pd.concat(split_class.parts.values())
     # The files number questions and students from 0. Replace the numbers by the organiser's ids.
     written["QuestionId"] = question_ids[written["QuestionId"]]
     written["UserId"] = student_ids[written["UserId"]]
+
     given = pd.DataFrame(split_class.rows, columns=COLUMNS)
     given["IsCorrect"] = given["AnswerValue"] == given["CorrectAnswer"]
     joined = written.merge(
@@ -202,6 +207,7 @@ def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None
         suffixes=("", "_given"),
         validate="many_to_one",
     )
+
     assert len(joined) == len(written)
     assert set(joined["AnswerId"]) == set(range(len(split_class.rows)))
     for name in ("IsCorrect", "AnswerValue", "CorrectAnswer"):
@@ -362,10 +368,11 @@ def test_no_number_tells_the_outcome_of_an_answer(
     }
     answers = answers_by_part[part]
     number = np.arange(len(answers)) if hint == "position" else answers["AnswerId"]
+    auc = roc_auc_score(answers["IsCorrect"], number)
     # If half of n answers are right and the numbers are random, the AUC has the mean 0.5 and a
     # standard error of 1 / √(3 n), which is 0.016 for the 1,300 hidden answers. The order depends
     # on the seed alone, so the result is the same on every machine.
-    assert abs(roc_auc_score(answers["IsCorrect"], number) - 0.5) < 0.05
+    assert abs(auc - 0.5) < 0.05
 
 
 def test_the_number_of_a_student_does_not_follow_the_file(
@@ -392,16 +399,17 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     ("seed", "n_changed"),
     [
         pytest.param(0, 0, id="the same seed"),
+        # All of the ten files but questions.csv.
         pytest.param(1, 9, id="another seed"),
     ],
 )
 def test_the_seed_alone_decides_what_is_drawn(
     sorted_class: Path, sorted_rows: list[Row], seed: int, n_changed: int, tmp_path: Path
 ) -> None:
-    """The folder of the sorted answers was made with seed 0, and seed 0 makes the same files again.
+    """The same seed makes the same files, and another seed changes all files but questions.csv.
 
-    Another seed changes `n_changed` files: all files but questions.csv. The numbers of questions
-    are not random, but follow the organiser's ids of the questions.
+    The folder of the sorted answers was made with seed 0. The numbers of questions are not random,
+    but follow the organiser's ids of the questions.
     """
     again = make(tmp_path, to_csv(sorted_rows), tasks=[1, 2, 4], seed=seed).data
     changed = []
@@ -447,9 +455,8 @@ def write_spreadsheet() -> str:
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
         # The option that the student chooses on each day of January, in the order of the rows.
-        # Students with odd numbers choose option 2 on the days 3 and 5.
-        is_odd = student % 2
-        option_by_day = {3: 1 + is_odd, 5: 3 - is_odd, 4: 4}
+        is_even = student % 2 == 0
+        option_by_day = {3: 1 if is_even else 2, 5: 3 if is_even else 2, 4: 4}
         for day, option in option_by_day.items():
             date = f"2020-01-0{day} 10:00"
             lines.append(f'"a, b",{written_id},{correct_option},{question},{option},{date}')
@@ -582,25 +589,27 @@ def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bo
     Without the column, every question counts as having 8 options, the highest in any answer.
     """
     n_questions = 21
-    # Questions 0 to 6 have 2, 3, …, 8 options, and so have the next seven questions, and so on.
+    # The number of options of each question in the organiser's file: 2, 3, …, 8, 2, 3, …
+    expected_by_own_id = np.resize(mixed_options.NUMBERS, n_questions)
     answers = mixed_options.simulate(30, n_questions).drop(columns="IsCorrect")
-    number_by_own_id = np.resize(mixed_options.NUMBERS, n_questions)
     if not with_column:
         answers = answers.drop(columns="NumberOfOptions")
-        number_by_own_id = np.full(n_questions, 8)
+        expected_by_own_id = np.full(n_questions, 8)
+
     made = make(tmp_path, answers.to_csv(index=False), (1, 2, 4))
     data = made.data
-    assert "questions have up to 8 options" in made.notes
-    # The files have new QuestionIds, 0, 1 and so on. For each new id, questions.csv holds the
-    # organiser's own id, here a whole number. `number` holds the number of options by new id.
-    own_id = pd.Series(read_own_ids(data, "questions.csv")).astype(int)
-    number = number_by_own_id[own_id]
-    for part in read_parts(data).values():
-        assert part["NumberOfOptions"].tolist() == number[part["QuestionId"]].tolist()
-    assert read_answers(data / "train_data" / "train_task_1_2.csv")["AnswerValue"].max() == 8
     build_templates(data, tmp_path / "templates")
+
+    assert "questions have up to 8 options" in made.notes
+    assert read_answers(data / "train_data" / "train_task_1_2.csv")["AnswerValue"].max() == 8
+    # The files have new QuestionIds, 0, 1 and so on. For each new id, questions.csv holds the
+    # organiser's own id, here a whole number.
+    own_id_by_new_id = [int(own_id) for own_id in read_own_ids(data, "questions.csv")]
+    expected_by_new_id = expected_by_own_id[own_id_by_new_id]
     template = pd.read_csv(tmp_path / "templates" / "submission_task_1_2.csv")
-    assert template["NumberOfOptions"].tolist() == number[template["QuestionId"]].tolist()
+    for table in (*read_parts(data).values(), template):
+        expected = expected_by_new_id[table["QuestionId"]]
+        assert table["NumberOfOptions"].tolist() == expected.tolist()
 
 
 def test_questions_with_four_options_need_no_column(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ class Parent:
         return self.file.exists() and self.file.read_text() != ""
 
     @property
-    def child(self) -> int:
+    def child_id(self) -> int:
         """The id of the child process."""
         return int(self.file.read_text())
 
@@ -172,7 +172,8 @@ def test_a_program_that_takes_too_long_ends_with_what_it_started(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
     """At the time limit, both the program of a submission and its child process are ended."""
-    # `parent.source` is code that starts the child process. The program then sleeps for 10 minutes.
+    # `parent.source` is code that starts the child process. The program of the submission runs this
+    # code, and then sleeps for 10 minutes.
     members = {FIRST: f"{parent.source}time.sleep(600)"}
     # On a busy machine, a second may be too short to start the child process. Then the test tries a
     # longer limit.
@@ -182,7 +183,7 @@ def test_a_program_that_takes_too_long_ends_with_what_it_started(
         assert result.fault == f"Execution Time Limit exceeded. Limit was {limit} seconds"
         if parent.has_started_child:
             break
-    assert ends_within(parent.child)
+    assert ends_within(parent.child_id)
 
 
 @groups_of_processes
@@ -191,7 +192,7 @@ def test_what_a_program_leaves_running_ends_with_it(
 ) -> None:
     """A program that ends by itself leaves no child process behind."""
     assert play(bundle, tmp_path / "a.zip", {FIRST: parent.source}).scores == {"score": 0.9}
-    assert ends_within(parent.child)
+    assert ends_within(parent.child_id)
 
 
 @groups_of_processes
@@ -202,7 +203,7 @@ def test_control_c_ends_what_runs_and_no_score_is_made(
     interrupt = "os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(600)"
     with pytest.raises(KeyboardInterrupt):
         play(bundle, tmp_path / "a.zip", {FIRST: parent.source + interrupt})
-    assert ends_within(parent.child)
+    assert ends_within(parent.child_id)
 
 
 # ---- The command line --------------------------------------------------------------------------
@@ -355,15 +356,25 @@ class ScoredClass:
 
 @pytest.fixture(scope="module")
 def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> ScoredClass:
-    """Score the submissions of a class. Tests share the class and must not change it.
+    """Score the submissions of a class twice. Tests share the class and must not change it.
 
     Teams ann, bob, cid & co and ida are scored on task 1, and ann also on task 2. The submissions
-    of gus and hal fail, and so does the first submission of bob.
+    of gus and hal, which come in before the second run, fail, and so does the first submission of
+    bob.
 
     The competition is the toy bundle of tests/toy_bundle.py. Its scoring program runs a submission
     as Python code, which calls a function `score`.
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
+    hand_in_before_first_run(school)
+    school.score()
+    hand_in_before_second_run(school)
+    done = school.score()
+    return ScoredClass(school, done, school.log.read_text().splitlines())
+
+
+def hand_in_before_first_run(school: SchoolClass) -> None:
+    """Hand in a submission that fails, five that are scored on task 1, and one on task 2."""
     # The last argument is the time of the submission, in seconds: one minute after START.
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
     # Task 1: the best scores of all teams are 0.7. The score of ann is larger by 1e-12, which must
@@ -377,17 +388,18 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
     # mask_1. All digits of such numbers must be written.
     values = "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8"
     school.submit("ann/model.zip", minute=1, values=values, member=SECOND)
-    school.score()
 
-    # For the second run, two submissions that fail, and two files that are no submissions.
+
+def hand_in_before_second_run(school: SchoolClass) -> None:
+    """Hand in two submissions that fail, and two files that are no submissions."""
+    # The submission of gus is the earliest to fail, and the submission of hal the latest.
     failing = {FIRST: FAILING, SECOND: FAILING}
     toy_bundle.write_zip(school.handed_in / "hal.zip", failing, START + 80)
+    # Two bytes are no whole zip.
     (school.handed_in / "gus.zip").write_bytes(b"PK")
     os.utime(school.handed_in / "gus.zip", (START, START))
     for name in ("notes.txt", "._ann.zip"):
         (school.handed_in / name).touch()
-    done = school.score()
-    return ScoredClass(school, done, school.log.read_text().splitlines())
 
 
 def test_faults_of_a_class_are_told_in_the_order_of_their_times(scored: ScoredClass) -> None:
@@ -434,6 +446,7 @@ def test_the_leaderboard_is_printed_with_ranks(scored: ScoredClass) -> None:
 
 
 def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: ScoredClass) -> None:
+    """The submission ann/model.zip has the score 0.1 + 0.2 and the figures 1 / 3 and 1 / 8."""
     rows = read_leaderboard(scored.school.output)
     # Rows 0 to 3 are the four teams of task 1. Row 4 is ann, the only team of task 2.
     assert rows[4] == {
@@ -447,6 +460,7 @@ def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: Scor
         "mask_0": repr(1 / 3),
         "mask_1": "0.125",
         "submissions": "1",
+        # One minute after START.
         "time": "2001-09-09T01:47:40+00:00",
         "file": "ann/model.zip",
     }
@@ -463,11 +477,14 @@ def test_the_best_submission_of_each_team_counts_and_ties_go_to_the_smaller_erro
     and of ann have no standard error, and cid & co came first.
     """
     page = scored.school.read_page()
+    # Teams ann, bob and cid & co have handed in two zips each, and teams ida, gus and hal one each.
     assert "Public phase: 9 submissions of 6 teams; written " in page.text
-    first = page.tables[0]
-    assert first.heading == "Task 1, public"
-    assert first.columns[2:4] == ["Score", "submissions"]
-    assert first.rows == [
+    task_1 = page.tables[0]
+    assert task_1.heading == "Task 1, public"
+    assert task_1.columns[2:4] == ["Score", "submissions"]
+    # A row holds the rank, the team, the score, the number of submissions that were scored, the
+    # time of the best one (0 to 4 minutes after START, 01:46) and a link.
+    assert task_1.rows == [
         ["1", "ida", "0.7000 ± 0.1000", "1", "2001-09-09 01:50", "page"],
         ["2", "bob", "0.7000 ± 0.2000", "1", "2001-09-09 01:49", "page"],
         ["3", "cid & co", "0.7000", "2", "2001-09-09 01:46", "page"],
@@ -564,21 +581,23 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
     scored_records = [record for record in records if not json.loads(record)["fault"]]
     # The first, the second and the last record are to be damaged; the others stay whole.
     first, second, *whole, last = scored_records
+    to_be_damaged = [json.loads(record) for record in (first, second, last)]
     # The value of "details" is the name of the page of the score.
     (school.output / json.loads(first)["details"]).unlink()
     # This line is valid JSON, but no record.
     stray_line = "[]"
-    lines = [stray_line, first, scores_as_text(second), *whole, last[:30]]
+    cut_off = last[:30]
+    lines = [stray_line, first, scores_as_text(second), *whole, cut_off]
     records_file.write_text("\n".join(lines))
 
-    assert f"{len(whole)} of them reused" in school.score().stdout
+    printed = school.score().stdout
 
+    assert f"{len(whole)} of them reused" in printed
     # The run adds lines at the end of the file: a record for each submission that it scores again.
     added_lines = records_file.read_text().splitlines()[len(lines) :]
     added = [json.loads(line) for line in added_lines]
     scored_again = {record["submission"] for record in added if not record["fault"]}
-    damaged = [json.loads(record) for record in (first, second, last)]
-    assert scored_again == {record["submission"] for record in damaged}
+    assert scored_again == {record["submission"] for record in to_be_damaged}
 
 
 # ---- A whole event -----------------------------------------------------------------------------
@@ -631,13 +650,15 @@ SUBMISSIONS_AFTER_DAY = {
     3: [Submission("cid.zip", score=0.3, minute=1)],
 }
 LAST_DAY = 4
+# The value of --watch: how long the runner sleeps between two looks into the folder.
+WATCH_SECONDS = 60
 
 
 class EventDays:
     """The four days of a competition, which pass without waiting.
 
-    With --watch, the runner scores the folder of submissions, sleeps for 60 s, and begins again. In
-    the test, each sleep ends a day: `end_day` replaces `time.sleep`.
+    With --watch, the runner scores the folder of submissions, sleeps, and begins again. In the
+    test, each of these sleeps ends a day: `end_day` replaces `time.sleep`.
     """
 
     def __init__(self, handed_in: Path, output: Path) -> None:
@@ -653,12 +674,14 @@ class EventDays:
         At the end of a day, count the teams on the leaderboard, and hand in the submissions for the
         next day. At the end of the last day, raise KeyboardInterrupt, as Control-C does.
         """
-        if seconds < 60:
+        if seconds < WATCH_SECONDS:
             # A short sleep waits for a program. Only the long sleep of --watch ends a day.
             self._real_sleep(seconds)
             return
         is_scored = self.output.exists()
-        self.n_teams_by_day.append(len(read_leaderboard(self.output)) if is_scored else 0)
+        n_teams = len(read_leaderboard(self.output)) if is_scored else 0
+        self.n_teams_by_day.append(n_teams)
+        # The number of the day that ends, counted from 1.
         day = len(self.n_teams_by_day)
         if day == LAST_DAY:
             raise KeyboardInterrupt
@@ -680,14 +703,15 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
     handed_in = base / "in"
     handed_in.mkdir()
     days = EventDays(handed_in, base / "out")
-    command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site", "--phase"]
+    command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site"]
     with pytest.MonkeyPatch.context() as patch:
-        # With --watch, the runner sleeps for 60 s after each look into the folder. In the test no
-        # time passes: each of these sleeps ends a day of the competition.
+        # No time passes in the test: each sleep of --watch ends a day of the competition.
         patch.setattr(time, "sleep", days.end_day)
-        done = run([*command, "both", "--output_dir", base / "out", "--watch", 60])
+        watch_flags = ("--phase", "both", "--output_dir", base / "out", "--watch", WATCH_SECONDS)
+        done = run([*command, *watch_flags])
     published = [path.name for path in (base / "site").rglob("*")]
-    succeeds([*command, "private", "--output_dir", base / "final"])
+    # The organiser publishes the private leaderboard.
+    succeeds([*command, "--phase", "private", "--output_dir", base / "final"])
     return Event(base, done, days.n_teams_by_day, published)
 
 
