@@ -178,17 +178,21 @@ def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     1_majority.csv, 1_majority.zip and so on.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("scored") / "kit"))
+    # Lines 1 to 3. Without --phase, local_evaluation.py scores on the local split.
     for task, model in ((1, "majority"), (1, "matrix_factorization"), (2, "majority")):
         succeeds([f"task_{task}/sample_model_{model}.py", "--local"], kit=kit)
         succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
         for suffix in ("csv", "zip"):
             written = kit / f"data/test_output/test_submission_task_{task}.{suffix}"
             shutil.copyfile(written, kit / f"{task}_{model}.{suffix}")
+    # Line 4.
     succeeds(["task_1/sample_model_majority.py"], kit=kit)
     succeeds(["task_1/local_evaluation.py", "--phase", "public"], kit=kit)
+    # Lines 5 and 6.
     for model in ("random", "entropy"):
         succeeds([f"task_3/sample_model_{model}.py"], kit=kit)
         succeeds(["task_3/local_evaluation.py", "--phase", "public"], kit=kit)
+    # Line 7.
     succeeds(["task_4/numpy/train_model.py", "--local"], kit=kit)
     succeeds(["task_4/numpy/local_evaluation.py", "--skip_curve"], kit=kit)
     return kit

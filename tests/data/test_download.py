@@ -118,16 +118,18 @@ class Case:
         .csv files.
         """
         folders = {download.PARTS[part] for part in parts}
-        expected = {
-            name: content for name, content in self.files.items() if name.split("/")[0] in folders
-        }
-        written = {
-            file.relative_to(self.folder).as_posix(): file.read_bytes()
-            for file in self.folder.rglob("*")
+        expected = {}
+        for name, content in self.files.items():
+            first_folder, *_ = name.split("/")
+            if first_folder in folders:
+                expected[name] = content
+        written = {}
+        for file in self.folder.rglob("*"):
             # The script makes submission templates from the files of the archive. Other tests check
             # these.
-            if file.is_file() and file.parent.name != layout.TEMPLATE_DIR.name
-        }
+            is_template = file.parent.name == layout.TEMPLATE_DIR.name
+            if file.is_file() and not is_template:
+                written[file.relative_to(self.folder).as_posix()] = file.read_bytes()
         # The archive may be kept or not; if it is kept, it is complete.
         assert written.pop("data.zip", self.content) == self.content
         record = json.loads(written.pop(layout.OFFICIAL_MARKER_NAME))
@@ -159,7 +161,8 @@ def case(
             content = case.content if case.served is None else case.served
             if case.last_byte_is_wrong:
                 content = content[:-1] + b"?"
-            status = 206 if start else 200
+            # The status 206 stands for a part of a file, and 200 for a whole file.
+            status = 206 if start > 0 else 200
             if case.statuses:
                 status = case.statuses.pop(0)
                 content = b""
@@ -258,9 +261,9 @@ class Refusal:
     # Number of requests to the server.
     n_requests: int
     # Number of bytes in the partial file of an earlier run.
-    n_left: int = 0
+    n_fetched_before: int = 0
     # Whether the partial file stays unchanged; otherwise the script removes it.
-    is_kept: bool = True
+    partial_is_kept: bool = True
 
 
 LOGIN_PAGE = b"<html>Please log in</html>"
@@ -269,7 +272,7 @@ REFUSED = {
         {"statuses": [503] * 9},
         "URL: the server answered 503 .*; 7,000 of SIZE bytes are there, run the command",
         n_requests=5,
-        n_left=7000,
+        n_fetched_before=7000,
     ),
     "not found": Refusal({"statuses": [404] * 5}, "URL: the server answered 404", n_requests=1),
     "login page": Refusal({"served": LOGIN_PAGE}, "URL: has 26 bytes, expected SIZE", n_requests=1),
@@ -277,10 +280,13 @@ REFUSED = {
         {"last_byte_is_wrong": True},
         r"URL: .* is not the official archive \(SHA-256 differs\)",
         n_requests=1,
-        is_kept=False,
+        partial_is_kept=False,
     ),
     "another range than asked for": Refusal(
-        {"states_wrong_range": True}, "expected bytes from 7000", n_requests=5, n_left=7000
+        {"states_wrong_range": True},
+        "expected bytes from 7000",
+        n_requests=5,
+        n_fetched_before=7000,
     ),
     "no time": Refusal({"timeout": 0}, "URL: .*; 0 of .* bytes are there", n_requests=0),
     "no server": Refusal(
@@ -292,7 +298,7 @@ REFUSED = {
         {"served": LOGIN_PAGE, "states_length": False, "honours_ranges": False},
         "URL: sends other bytes than those already fetched",
         n_requests=1,
-        n_left=7000,
+        n_fetched_before=7000,
     ),
     "no such host": Refusal(
         {"url": "http://a..b/"}, "URL: the host name is not valid", n_requests=0
@@ -300,7 +306,10 @@ REFUSED = {
 }
 REFUSED |= {
     f"address {url}": Refusal(
-        {"url": url}, "--url URL: expected an address that begins", n_requests=0, n_left=7000
+        {"url": url},
+        "--url URL: expected an address that begins",
+        n_requests=0,
+        n_fetched_before=7000,
     )
     for url in (
         "http://",
@@ -314,7 +323,7 @@ REFUSED |= {
 
 
 @pytest.mark.parametrize("refusal", REFUSED.values(), ids=REFUSED)
-def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
+def test_a_download_that_fails_keeps_the_bytes_fetched_before_unless_they_are_wrong(
     refusal: Refusal, case: Case
 ) -> None:
     """A download fails with the message in `refusal`.
@@ -323,8 +332,7 @@ def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
     """
     # Set the fields of `case` that make the download fail.
     vars(case).update(refusal.behaviour)
-    # The bytes that an earlier run has fetched.
-    partial = case.content[: refusal.n_left]
+    partial = case.content[: refusal.n_fetched_before]
     case.leave(partial)
 
     message = refusal.message.replace("URL", re.escape(case.url))
@@ -337,7 +345,7 @@ def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
         # The script has given up after five attempts, with these pauses between them.
         assert case.pauses == [1, 3, 10, 30]
     files = {path.name: path.read_bytes() for path in case.folder.iterdir()}
-    assert files == ({"data.zip.partial": partial} if refusal.is_kept else {})
+    assert files == ({"data.zip.partial": partial} if refusal.partial_is_kept else {})
 
 
 def run_on_disk_with(case: Case, n_free: int, part: str) -> None:
@@ -398,7 +406,7 @@ def test_a_second_run_neither_fetches_nor_writes_anything_again(case: Case) -> N
     assert {file: file.stat().st_mtime_ns for file in train.iterdir()} == before
 
 
-def test_an_archive_that_is_there_is_unpacked_in_parts_without_a_request(
+def test_the_user_s_copy_of_the_archive_is_unpacked_in_parts_without_a_request(
     case: Case, write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With --archive, the script unpacks the user's copy of the archive, and fetches nothing.
@@ -406,13 +414,17 @@ def test_an_archive_that_is_there_is_unpacked_in_parts_without_a_request(
     The first run unpacks two parts. The second run adds a part, and keeps the others.
     """
     archive = write("mine.zip", case.content)
+
     case.run("--parts", "metadata", "images", "--archive", archive)
+
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
     # The template of tasks 1 and 2 needs the part "tests", which is not unpacked here.
     templates = [file.name for file in (case.folder / layout.TEMPLATE_DIR.name).glob("*.csv")]
     assert templates == [layout.TEMPLATE_TASK_3]
+
     case.run("--parts", "answers", "metadata", "--archive", archive)
+
     case.check("metadata", "images", "answers")
     assert case.requests == []
 
@@ -559,14 +571,17 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
     breaks the transfer off 20 times, so that all runs together need 21 replies.
     """
     n_breaks = 20
-    # Each reply sends 1/21 of the file.
-    case.cut_after = [len(case.content) // (n_breaks + 1)] * n_breaks
-    n_kills = 0
+    n_replies = n_breaks + 1
+    # Each of the first 20 replies sends 1/21 of the file; the last reply sends the rest.
+    case.cut_after = [len(case.content) // n_replies] * n_breaks
     # Kill the first run before its first disk access, the second run before its second one, and so
-    # on. After eleven runs, take only every third access, to save time. The loop ends when a run
-    # finishes before it is killed.
-    for number in (*range(1, 12), *range(12, 200, 3)):
-        if not run_and_kill(case, number):
+    # on. After eleven runs, take only every third access, to save time.
+    numbers_of_access = (*range(1, 12), *range(12, 200, 3))
+    n_kills = 0
+    for number in numbers_of_access:
+        was_killed = run_and_kill(case, number)
+        if not was_killed:
+            # The run has finished before this access.
             break
         n_kills += 1
     # The 16th run is killed at its 24th disk access. With fewer kills, only the first accesses of a
@@ -575,7 +590,8 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
 
     case.check("answers", "metadata", "tests")
     # The first request is for the whole file, without a range. Each break causes one more request,
-    # although the script was killed and started again many times.
+    # for another range, although the script was killed and started again many times.
     ranges = [requested for requested in case.requests if requested]
     assert len(ranges) == n_breaks
-    assert len({*ranges}) == n_breaks
+    different_ranges = set(ranges)
+    assert len(different_ranges) == n_breaks

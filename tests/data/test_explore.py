@@ -194,8 +194,9 @@ def planted_answers() -> pd.DataFrame:
     student, question = np.array(pairs).T
     # In ten questions with the same list, a student chooses each option of the list once. So all
     # students who answer the same questions have the same share of right answers.
+    number_of_list = question // 10
     position = (student + question) % 10
-    chosen = np.array(CHOSEN)[question // 10, position]
+    chosen = np.array(CHOSEN)[number_of_list, position]
     right_option = np.where(question < 20, 1, 3)
     # The right option of a few official questions was changed. Here, row 0 is the answer of student
     # 0 to question 0: option 2 was right then, and the student chose it. For all other students,
@@ -218,17 +219,20 @@ def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the metadata of the planted answers, in reverse order.
 
     Student 0 is the only student in group 7, and all other students are in group 8. The weak
-    students, 0 to 19, answer on one day, and the strong students on another day. So each chart of
-    times has two columns.
+    students, 0 to 19, answer on a Tuesday in March, a minute before 10 o'clock. The strong students
+    answer on a Monday in December, at 10 o'clock. So each chart of times has two columns.
     """
     student = answers["UserId"]
     question = answers["QuestionId"]
     is_weak = student < 20
+    # Most answers have no confidence.
     confidence = pd.Series("", answers.index)
-    # Twenty answers have a confidence of 25, and twenty have a confidence of 75. Ten answers have a
-    # confidence of 100: these are too few, so the chart of confidence leaves them out.
+    # Ten answers have a confidence of 100: these are too few, so the chart of confidence leaves
+    # them out.
     confidence[(question == 0) & (student < 10)] = "100"
+    # Twenty answers have a confidence of 25: the weak students' answers to question 10.
     confidence[(question == 10) & is_weak] = "25"
+    # Twenty answers have a confidence of 75: only the strong students have answered question 20.
     confidence[question == 20] = "75"
     metadata = pd.DataFrame(
         {
@@ -255,6 +259,7 @@ def planted_student_metadata() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "UserId": pd.Series(range(39)),
+            # 0 stands for unspecified, 1 for female and 2 for male.
             "Gender": pd.Series([0] + [1] * 19 + [2] * 19),
             "DateOfBirth": pd.Series(births),
             "PremiumPupil": pd.Series([1] * 5 + [0] * 15, dtype="Int8"),
@@ -283,7 +288,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
         path.parent.mkdir(exist_ok=True)
         table.to_csv(path, index=False)
     (folder / "metadata/subject_metadata.csv").write_text(TREE)
-    assert [*explore(folder, folder)] == ["explore.html"]
+    pages = explore(folder, output=folder)
+    assert list(pages) == ["explore.html"]
     return (folder / "explore.html").read_text(encoding="utf-8")
 
 
@@ -388,17 +394,21 @@ def test_answers_are_not_described_by_metadata_of_another_origin(
 def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: Path) -> None:
     """A data folder holds answers of one simulation, but student metadata of another simulation.
 
-    Each simulation has a marker, SIMULATED.json, which lists its files. The page about the folder
-    leaves out the students of tasks 1/2, and says why.
+    Each simulation has a marker, SIMULATED.json, which lists its files. So the script can tell to
+    which simulation a file belongs. The page about the folder leaves out the students of tasks 1/2,
+    and says why.
     """
-    other = tmp_path / "other"
-    run(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", other])
+    new = tmp_path / "new"
+    run(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", new])
     # Copy the new simulation and its marker, but take the student metadata of the kit's simulation.
     name = "student_metadata_task_1_2.csv"
-    mixed = shutil.copytree(other, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
+    mixed = shutil.copytree(new, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
     shutil.copy(tiny_kit / "data/metadata" / name, mixed / "metadata")
-    # The script also reads the marker in the kit's data folder, which lists these metadata.
+
+    # The script reads the marker in the folder, and the marker in the kit's data folder, which
+    # lists these metadata.
     done = run([SCRIPT, "--data_dir", mixed, "--output_dir", tmp_path / "out"], kit=tiny_kit)
+
     assert done.returncode == 0, done.stderr
     page = read_page((tmp_path / "out/explore.html").read_text(encoding="utf-8"))
     assert f"belong to other data than the answers: {name}." in page.text

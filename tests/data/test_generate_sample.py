@@ -127,7 +127,7 @@ def test_every_question_has_a_picture_of_its_own(tree: Path) -> None:
 def test_ids_count_from_0_without_gaps(
     tree: Path, group: str, n_questions: int, n_students: int, n_answers: int
 ) -> None:
-    """The ids in all files of a group of tasks count from 0; a single file holds some of the ids.
+    """The ids in all files of a group of tasks, taken together, count from 0.
 
     A group is two tasks that share files: "1_2" stands for tasks 1 and 2. AnswerIds are in random
     order.
@@ -138,9 +138,11 @@ def test_ids_count_from_0_without_gaps(
     assert sorted(answers.UserId.unique()) == list(range(n_students))
     assert sorted(answers.AnswerId.unique()) == list(range(n_answers))
     # AnswerIds do not rise with the UserId or with the row of the file. So the correlations are 0,
-    # with a standard error of 1 / √14,725 = 0.008.
-    for other in (answers.UserId, np.arange(n_answers)):
-        assert abs(np.corrcoef(answers.AnswerId, other)[0, 1]) < 0.05
+    # with a standard error of at most 1 / √14,725 = 0.008.
+    row = np.arange(n_answers)
+    for order in (answers.UserId, row):
+        correlation = np.corrcoef(answers.AnswerId, order)[0, 1]
+        assert abs(correlation) < 0.05
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -264,17 +266,20 @@ def test_subjects_are_sorted_and_their_names_differ(tree: Path) -> None:
 def test_a_question_has_subjects_of_all_levels_with_their_parents(
     tree: Path, group: str, n_questions: int
 ) -> None:
-    """A question has subjects of all four levels, and with each subject the subject's parent."""
+    """A question has subjects of all four levels, and with each subject the subject's parent.
+
+    The list of a question's subjects is sorted and names each subject once.
+    """
     subjects = read(tree, "metadata/subject_metadata.csv", keep_default_na=False)
-    level = dict(zip(subjects.SubjectId, subjects.Level, strict=True))
-    parent = dict(zip(subjects.SubjectId, subjects.ParentId, strict=True))
+    level_by_subject = dict(zip(subjects.SubjectId, subjects.Level, strict=True))
+    parent_by_subject = dict(zip(subjects.SubjectId, subjects.ParentId, strict=True))
     questions = read(tree, f"metadata/question_metadata_task_{group}.csv")
     assert sorted(questions.QuestionId) == list(range(n_questions))
     for ids in questions.SubjectId.map(json.loads):
         assert ids == sorted(set(ids))
-        assert {level[subject] for subject in ids} == {0, 1, 2, 3}
+        assert {level_by_subject[subject] for subject in ids} == {0, 1, 2, 3}
         # The subject at the root of the tree has no parent.
-        parents = {parent[subject] for subject in ids} - {"NULL"}
+        parents = {parent_by_subject[subject] for subject in ids} - {"NULL"}
         assert {int(subject) for subject in parents} <= set(ids)
 
 
@@ -284,15 +289,18 @@ def test_a_question_has_subjects_of_all_levels_with_their_parents(
 def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     """Five experts judge 25 pairs of questions in the public file, and 25 in the private one.
 
-    "1" means that the question in column `left` is better, and "2" that the question in column
-    `right` is better.
+    Each expert has a column; the names of these columns begin with T1 to T5. "1" means that the
+    question in column `left` is better, and "2" that the question in column `right` is better.
     """
     public = read(tree, f"test_data/{TASKS[3].answers_name('public')}", dtype=str)
     private = read(tree, f"test_data/{TASKS[3].answers_name('private')}", dtype=str)
     judgements = pd.concat([public, private])
-    assert len(public) == len(private) == 25
+    assert len(public) == 25
+    assert len(private) == 25
+    # Both files together number the pairs from 0, in a column that the official files call so.
     assert sorted(judgements["Unnamed: 0"].astype(int)) == list(range(50))
-    assert set(judgements.T1_ALR) == set(judgements.T5_NS) == {"1", "2"}
+    assert set(judgements.T1_ALR) == {"1", "2"}
+    assert set(judgements.T5_NS) == {"1", "2"}
     # Judgements are missing in column T4_MQ of the private file. Therefore pandas has written this
     # column with decimals in both files, as in the official files.
     assert set(judgements.T4_MQ.dropna()) == {"1.0", "2.0"}
@@ -503,7 +511,8 @@ def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
     The expected accuracies come from 1,785 real students, with a fifth of answers held out.
     """
     answers = simulate("full", "tasks_3_4").answers
-    # Pick about 1,800 of the 6,148 simulated students, whose UserIds are 0 to 6147.
+    # Pick about as many simulated students as there were real ones: 30 % of 6,148, which is about
+    # 1,800. Their UserIds are 0 to 6147.
     is_picked = np.random.default_rng(0).random(6148) < 0.3
     picked = answers[is_picked[answers.UserId]]
     is_held_out = np.random.default_rng(0).random(len(picked)) < 0.2
@@ -521,30 +530,47 @@ def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
     assert limit_of_options == pytest.approx(0.616, abs=0.01)
 
 
-def test_experts_agree_with_each_other_and_with_the_answers() -> None:
-    """Simulated experts judge a question's quality, with errors; answers show this quality, too."""
-    school = simulate("full", "tasks_3_4")
+def judge_pairs(school: Any) -> Any:
+    """Return judgements of 2,000 pairs of questions by simulated experts.
+
+    A pair is a question on the left and a question on the right. The table has a row for each pair,
+    with their QuestionIds in the columns `left` and `right`, and a column for each expert. A
+    judgement of 2 prefers the question on the right.
+    """
     # With each seed, `judge` makes a public and a private file. A file holds a table of 25 pairs of
     # questions. So 40 seeds make 2,000 pairs.
     tables = []
     for seed in range(40):
         for file in generate_sample.judge(np.random.default_rng(seed), school):
             tables += file.tables
-    judged = pd.concat(tables)
-    # The higher the entropy of the options that students choose, the better the question.
-    share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
-    entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
-    # A pair is a question on the left and a question on the right. A judgement of 2 prefers the
-    # question on the right. `judged` has a row for each pair and a column for each expert. Its
-    # columns `left` and `right` hold the QuestionIds, which are the positions in `entropy`.
+    return pd.concat(tables)
+
+
+def entropy_of_options(answers: Any) -> Any:
+    """Return the entropy of the options that students choose, in the order of the QuestionIds."""
+    share = answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
+    return -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
+
+
+def test_experts_agree_with_each_other_and_with_the_answers() -> None:
+    """Simulated experts judge a question's quality, with errors; answers show this quality, too.
+
+    The better a question, the higher is the entropy of the options that students choose.
+    """
+    school = simulate("full", "tasks_3_4")
+    judged = judge_pairs(school)
     prefers_right_side = judged[list(generate_sample.EXPERTS)] == 2
+    # The QuestionIds count from 0, so they are positions in `entropy`.
+    entropy = entropy_of_options(school.answers)
     right_side_has_more_entropy = entropy[judged.right] > entropy[judged.left]
-    agrees_with_entropy = prefers_right_side.eq(right_side_has_more_entropy, axis=0)
+
     # Real experts agree with the entropy on 52 % to 64 % of the 25 public pairs, and with each
-    # other on 60 % to 76 %.
+    # other on 60 % to 76 %. On so few pairs, a share has a standard error of about 10 points.
+    agrees_with_entropy = prefers_right_side.eq(right_side_has_more_entropy, axis=0)
     assert agrees_with_entropy.mean().between(0.54, 0.70).all()
     for one, other in combinations(prefers_right_side.columns, 2):
-        assert 0.6 < (prefers_right_side[one] == prefers_right_side[other]).mean() < 0.82
+        share_of_agreement = (prefers_right_side[one] == prefers_right_side[other]).mean()
+        assert 0.6 < share_of_agreement < 0.82
 
 
 def correlation_in_groups(answers: Any, *by: str, max_size: int = 12) -> Any:
@@ -557,11 +583,13 @@ def correlation_in_groups(answers: Any, *by: str, max_size: int = 12) -> Any:
     residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
     table = answers.assign(residual=residual, square=residual**2)
     groups = table.groupby(list(by)).agg(
-        size=("residual", "size"), total=("residual", "sum"), squares=("square", "sum")
+        size=("residual", "size"),
+        sum_of_residuals=("residual", "sum"),
+        sum_of_squares=("square", "sum"),
     )
     groups = groups[groups["size"] <= max_size]
     # In a group, the products r_i r_j of the residuals of all pairs i ≠ j sum to (Σ r)² − Σ r².
-    sum_of_products = (groups["total"] ** 2 - groups["squares"]).sum()
+    sum_of_products = (groups["sum_of_residuals"] ** 2 - groups["sum_of_squares"]).sum()
     n_pairs = (groups["size"] * (groups["size"] - 1)).sum()
     # Residuals have the mean 0, so the mean product is their covariance and the mean square is
     # their variance.

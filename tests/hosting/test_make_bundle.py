@@ -343,7 +343,8 @@ def test_an_entry_s_score_equals_that_of_the_local_evaluation(
     )
     succeeds(["task_4/local_evaluation.py", plain_toy_entry, *flags], kit=simulated_kit)
     text = (tmp_path / "scores_task_4_public.txt").read_text()
-    assert read_scores(played.output)["tells", 4] == float(text.removeprefix("score:"))
+    local_score = float(text.removeprefix("score:"))
+    assert read_scores(played.output)["tells", 4] == local_score
 
 
 def test_an_entry_cannot_tell_on_its_page_what_it_has_seen(played: PlayedEntries) -> None:
