@@ -36,7 +36,7 @@ WRITTEN_FILES = (
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Path:
+def bare_environment(tmp_path: Path) -> Path:
     """Return the folder of a new environment in which nothing is installed."""
     folder = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -74,7 +74,7 @@ def test_every_command_of_the_table_is_read() -> None:
 
 @pytest.mark.slow
 def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
-    tiny_kit: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_kit: Path, bare_environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every command of FROM_THE_GUIDE.md runs in its folder, in the order of the page.
 
@@ -89,21 +89,25 @@ def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
     # Python adds the folders that a .pth file names to its path. This file names the folders of the
     # libraries. It also names, as a trap, the folder ROOT of the tested kit: the scripts of its
     # copy `tiny_kit` must not use ROOT.
-    (packages,) = bare.glob("[Ll]ib/**/site-packages")
+    (packages,) = bare_environment.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     seen_folders = set()
     for command in guide_commands():
         folder = tiny_kit / command.folder
+        script, *flags = command.words
         if command.folder not in seen_folders:
-            done = run_in(folder, command.words, bare)
+            # `run_in` starts a process with the Python of the environment.
+            done = run_in(folder, command.words, bare_environment)
         else:
-            script, *flags = command.words
+            # `run` runs the script in this process.
             done = run([Path(command.folder, script), *flags], kit=tiny_kit, cwd=folder)
         seen_folders.add(command.folder)
         assert (done.returncode, done.stderr) == (0, ""), (command, done)
-        is_evaluation = command.words[0] == "local_evaluation.py"
-        assert ("score 0." in done.stdout) == is_evaluation, done
-    assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
+        # Evaluations print a score, and no other command does.
+        prints_score = "score 0." in done.stdout
+        assert prints_score == (script == "local_evaluation.py"), done
+    missing_files = [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()]
+    assert missing_files == []
 
 
 # There are two folders for predictions of the local split. The kit writes predictions to
@@ -176,31 +180,32 @@ def test_true_answers_in_the_current_folder_are_found(
 
 
 def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
-    """The guide runs a sample model of task 3 and the evaluation without flags.
+    """Without flags, a sample model of task 3 writes a ranking to upload only.
 
-    The model writes a ranking to upload, but no ranking for the local split. So the evaluation
-    scores the ranking to upload.
+    There is no ranking for the local split. So the evaluation without flags scores the ranking to
+    upload, as in the guide of the challenge, and its first line says so.
     """
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
-    evaluate = ["task_3/local_evaluation.py"]
-    printed = succeeds(evaluate, kit=tiny_kit)
-    assert printed.startswith(
+    printed = succeeds(["task_3/local_evaluation.py"], kit=tiny_kit)
+    first_line, second_line, *_ = printed.splitlines()
+    assert first_line == (
         "data/test_output/test_submission_task_3.csv: not there; scored: "
-        "submissions/submission_task_3.csv, --phase public\nscored: submissions/"
+        "submissions/submission_task_3.csv, --phase public"
     )
+    assert second_line.startswith("scored: submissions/")
     assert (tiny_kit / "data/test_output/scores_task_3_public.txt").is_file()
 
 
 @with_links
 @on_unix("libraries below lib/")
-def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare: Path) -> None:
-    (packages,) = bare.glob("lib/**/site-packages")
+def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare_environment: Path) -> None:
+    (packages,) = bare_environment.glob("lib/**/site-packages")
     for name in ("numpy", "numpy.libs", "pandas", "dateutil", "six.py"):
         for path in (Path(folder, name) for folder in LIBRARIES):
             if path.exists():
                 (packages / name).symlink_to(path)
     for task in (1, 2):
-        done = run_in(tiny_kit / f"task_{task}", ["sample_model_majority.py"], bare)
+        done = run_in(tiny_kit / f"task_{task}", ["sample_model_majority.py"], bare_environment)
         assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -213,10 +218,12 @@ def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare: Path) ->
         ("related_challenges/cloze", "sample_model_frequent.py"),
     ],
 )
-def test_a_package_that_is_missing_is_named(folder: str, script: str, bare: Path) -> None:
+def test_a_package_that_is_missing_is_named(
+    folder: str, script: str, bare_environment: Path
+) -> None:
     pins = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     (pin,) = [line for line in pins if line.startswith("numpy==")]
-    done = run_in(ROOT / folder, [script], bare)
+    done = run_in(ROOT / folder, [script], bare_environment)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: this Python has no numpy: ")
@@ -225,26 +232,28 @@ def test_a_package_that_is_missing_is_named(folder: str, script: str, bare: Path
 
 @pytest.mark.files
 def test_a_missing_module_that_no_list_of_packages_names_is_an_error_of_the_script(
-    bare: Path,
+    bare_environment: Path,
 ) -> None:
-    done = run_in(ROOT / "task_1", ["-c", "import common, tools, no_module"], bare)
+    done = run_in(ROOT / "task_1", ["-c", "import common, tools, no_module"], bare_environment)
     assert done.returncode == 1
     assert done.stderr.endswith("Error: No module named 'no_module'\n")
 
 
 def test_scripts_copied_to_a_folder_without_a_kit_say_what_to_do(
-    tmp_path: Path, bare: Path
+    tmp_path: Path, bare_environment: Path
 ) -> None:
     for name in ("common.py", "sample_model_majority.py"):
         shutil.copyfile(ROOT / "task_1" / name, tmp_path / name)
-    done = run_in(tmp_path, ["sample_model_majority.py"], bare)
+    done = run_in(tmp_path, ["sample_model_majority.py"], bare_environment)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: {tmp_path}: the starter kit is not found; move this folder ")
 
 
 @pytest.mark.parametrize("folder", [".", "task_1"])
-def test_waiting_threads_spin_briefly_and_blas_has_one_thread(folder: str, bare: Path) -> None:
+def test_waiting_threads_spin_briefly_and_blas_has_one_thread(
+    folder: str, bare_environment: Path
+) -> None:
     names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OPENBLAS_NUM_THREADS"
     code = f"import common, os; print(*map(os.environ.get, {names}))"
-    assert run_in(ROOT / folder, ["-c", code], bare).stdout == "PASSIVE 10000 1\n"
+    assert run_in(ROOT / folder, ["-c", code], bare_environment).stdout == "PASSIVE 10000 1\n"

@@ -20,25 +20,30 @@ NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 VARYING = re.compile(r" on \d{4}-\d\d-\d\d \d\d:\d\d UTC|, code [0-9a-f]{12}")
 
 
-def texts(notebook: nbformat.NotebookNode) -> list[str]:
-    """Return the outputs of all cells as texts."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    shown: list[str] = []
-    for output in outputs:
-        # A printed text is the field `text`. Other outputs, such as pictures, are in the field
-        # `data`, by format.
-        if "data" not in output:
-            text = output.get("text", "")
-        elif "image/svg+xml" in output["data"]:
-            text = "(picture)"
-        else:
-            text = output["data"]["text/plain"]
-        # On a slow machine, the line end of a printed text comes as a separate output.
-        if text == "\n" and shown:
-            shown[-1] += text
-        else:
-            shown.append(text)
-    return shown
+def output_texts(notebook: nbformat.NotebookNode) -> list[str]:
+    """Return the outputs of all cells of a notebook as texts; a picture becomes "(picture)"."""
+    texts: list[str] = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            text = as_text(output)
+            # On a slow machine, the line end of a printed text comes as a separate output. Add it
+            # to the printed text.
+            if text == "\n" and texts:
+                texts[-1] += text
+            else:
+                texts.append(text)
+    return texts
+
+
+def as_text(output: nbformat.NotebookNode) -> str:
+    """Return an output of a cell as a text."""
+    # A printed text is the field `text`. Other outputs, such as pictures, are in the field `data`,
+    # by format.
+    if "data" not in output:
+        return str(output.get("text", ""))
+    if "image/svg+xml" in output["data"]:
+        return "(picture)"
+    return str(output["data"]["text/plain"])
 
 
 def numbers(text: str) -> list[float]:
@@ -53,7 +58,7 @@ def comparable(text: str) -> str:
 
 # ---- The stored outputs ------------------------------------------------------------------------
 
-STORED_TEXTS = texts(STORED)
+STORED_TEXTS = output_texts(STORED)
 
 
 def test_the_second_model_of_the_notebook_is_better_than_the_first() -> None:
@@ -90,7 +95,7 @@ class NewRun:
 
 @pytest.fixture(scope="module")
 def new_run(tmp_path_factory: pytest.TempPathFactory) -> NewRun:
-    """Run the notebook in a copy of the kit."""
+    """Run the notebook from top to bottom in a copy of the kit, which has no data yet."""
     kit = copy_kit(tmp_path_factory.mktemp("notebook") / "kit")
     notebook = nbformat.from_dict(STORED)
     resources = {"metadata": {"path": str(kit)}}
@@ -99,14 +104,14 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> NewRun:
         with pytest.MonkeyPatch.context() as patch:
             # Let the scripts that the notebook runs import the modules of the copy.
             patch.setenv("PYTHONPATH", str(kit))
-            shown = texts(client.execute())
+            all_texts = output_texts(client.execute())
     finally:
         # nbclient has imported ipykernel. Later tests run scripts in this process. Such a script
         # would find ipykernel loaded and behave as in a notebook.
         sys.modules.pop("ipykernel", None)
     # The stored notebook has no messages about simulating data, because its kit already had data.
-    shown = [text for text in shown if not text.startswith("simulated data")]
-    return NewRun(kit, shown)
+    comparable_texts = [text for text in all_texts if not text.startswith("simulated data")]
+    return NewRun(kit, comparable_texts)
 
 
 runs_notebook = needs_blocks("task_1/sample_model_majority.py")

@@ -137,15 +137,15 @@ def test_code_and_data_of_another_kit_are_never_used_silently(
     the modules of the other kit first. The script refuses to run, and writes nothing into the other
     kit.
     """
-    other_python = make_environment(tmp_path / "environment", other_kit)
-    files = list_files(other_kit)
-    done = run_in(ROOT / folder, [other_python, *words.split()], {})
+    python_of_other_kit = make_environment(tmp_path / "environment", other_kit)
+    files_before = list_files(other_kit)
+    done = run_in(ROOT / folder, [python_of_other_kit, *words.split()], variables={})
     assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert "Python uses another copy of the kit than that in " in line
-    assert str(ROOT) in line
-    assert str(other_kit) in line
-    assert list_files(other_kit) == files
+    (message,) = done.stderr.splitlines()
+    assert "Python uses another copy of the kit than that in " in message
+    assert str(ROOT) in message
+    assert str(other_kit) in message
+    assert list_files(other_kit) == files_before
 
 
 def test_tools_are_those_of_the_kit_that_runs(other_kit: Path, tmp_path: Path) -> None:

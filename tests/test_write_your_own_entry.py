@@ -34,12 +34,13 @@ TESTS_OF_FILES = (
 )
 
 
-def apply(diff: str, text: str) -> str:
+def apply_diff(diff: str, text: str) -> str:
     """Return a text after the changes of a diff.
 
-    Each part of the diff consists of lines to remove and then of lines that replace them.
+    Each part of the diff consists of lines to remove (-) and then of lines that replace them (+).
     """
     parts = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE)
+    # The diff has no lines outside of its parts.
     assert "".join(removed + added for removed, added in parts) == diff
     for removed, added in parts:
         old = without_first_characters(removed)
@@ -56,7 +57,8 @@ def without_first_characters(lines: str) -> str:
 
 def apply_first_diff(path: Path) -> None:
     """Change a sample model, or a copy of it, by the first diff of the guide."""
-    text = apply(blocks(GUIDE, "diff")[0], path.read_text(encoding="utf-8"))
+    first_diff, *_ = blocks(GUIDE, "diff")
+    text = apply_diff(first_diff, path.read_text(encoding="utf-8"))
     path.write_text(text, encoding="utf-8")
 
 
@@ -161,10 +163,10 @@ def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
     apply_first_diff(kit / "task_1/sample_model_majority.py")
     copy_tests(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    # Switch off the test that is only for the published kit. It would fail, because a sample model
-    # is edited.
-    not_as_published = {"KIT_AS_PUBLISHED": ""}
-    done = run_process(command, kit=kit, cwd=kit, environment=not_as_published)
+    # If the variable KIT_AS_PUBLISHED is set, a further test requires the sample models of the
+    # published kit. It would fail, because a sample model is edited.
+    environment = {"KIT_AS_PUBLISHED": ""}
+    done = run_process(command, kit=kit, cwd=kit, environment=environment)
     assert done.returncode == 0, done.stdout
 
 
@@ -206,7 +208,7 @@ def add_model_with_quiz_feature(kit: Path) -> None:
     _, flags, prediction = blocks(GUIDE, "diff")
     (feature_code,) = blocks(GUIDE, "python")
     text = (kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
-    text = apply(prediction, apply(flags, text))
+    text = apply_diff(prediction, apply_diff(flags, text))
     # The code of the feature goes to the beginning of the marked block.
     position = text.index("    counts = ")
     text = text[:position] + textwrap.indent(feature_code, "    ") + text[position:]
@@ -276,11 +278,12 @@ def run_feature_code(
     """Run the guide's code of a feature; return the feature and the fold of every row.
 
     The rows are first the rows of `answers`, then the rows of `template`. The feature is a rate:
-    the share of right answers of the same student in the same quiz, in other folds. The guide's
-    code names the fold `part`.
+    the share of right answers of the same student in the same quiz, in other folds.
     """
     (feature_code,) = blocks(GUIDE, "python")
-    names: dict[str, Any] = {
+    # The code is meant for a sample model, and uses these names of it. Of the sample's paths, the
+    # code uses only the folder of metadata.
+    names_of_sample: dict[str, Any] = {
         "answers": answers,
         "template": template,
         "paths": SimpleNamespace(metadata=kit / "data/metadata"),
@@ -289,6 +292,7 @@ def run_feature_code(
         "layout": layout,
         "read_circumstances": read_circumstances,
     }
-    results: dict[str, Any] = {}
-    exec(feature_code, names, results)
-    return results["rate"], results["part"]
+    new_names: dict[str, Any] = {}
+    exec(feature_code, names_of_sample, new_names)
+    # The code calls the fold `part`.
+    return new_names["rate"], new_names["part"]

@@ -68,11 +68,13 @@ def write_folder(folder: Path) -> Path:
     """Write the files of the toy bundle into a folder, and return the folder.
 
     The bundle has one scoring program for all tasks and phases. For each phase, it has an ingestion
-    program, which plays the entries of task 4. The reference data of a task hold only the name of
-    the file that the scoring program reads in a submission (`SCORED`).
+    program, which plays the entries of task 4. In a real bundle, the reference data of a task are
+    the true answers. Here they only name the file of a submission that the scoring program reads
+    (`SCORED`).
     """
     score = "python3 /app/program/score.py /app/input /app/output"
     ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
+    # The content of each file, by path.
     texts = {
         "pages/overview.md": OVERVIEW,
         "pages/terms.md": "Terms",
@@ -86,19 +88,21 @@ def write_folder(folder: Path) -> Path:
     for phase in layout.PHASES:
         texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {ingest}"
         texts[f"ingestion_program/{phase}/ingest.py"] = INGEST
-        for task, name in SCORED.items():
-            texts[f"reference_data/task_{task}_{phase}/file.txt"] = name
+        for task, scored_file in SCORED.items():
+            texts[f"reference_data/task_{task}_{phase}/file.txt"] = scored_file
     for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     return folder
 
 
 def _describe_toy() -> dict[str, Any]:
     """Return the contents of the toy bundle's competition.yaml.
 
-    The contents are those of a real bundle, except for a single page, two submissions per phase,
-    and two more columns in the table of scores.
+    The contents are those of a real bundle, with three exceptions. There is a single page. A team may
+    submit only twice per phase, so that a test can exceed the limit. The table of scores has two more
+    columns, for the accuracies with mask 0 and mask 1 in task 4.
     """
     days = {
         "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
@@ -116,6 +120,7 @@ def _describe_toy() -> dict[str, Any]:
     competition["pages"] = competition["pages"][:1]
     for phase in competition["phases"]:
         phase["max_submissions"] = 2
+    table_of_scores = competition["leaderboards"][0]
     for number in (0, 1):
         column = {
             "key": f"mask_{number}",
@@ -123,7 +128,7 @@ def _describe_toy() -> dict[str, Any]:
             "sorting": "desc",
             "precision": 3,
         }
-        competition["leaderboards"][0]["columns"].append(column)
+        table_of_scores["columns"].append(column)
     return competition
 
 
@@ -133,11 +138,15 @@ def write_zip(
     time: float | None = None,
     method: int = zipfile.ZIP_STORED,
 ) -> Path:
-    """Write a zip; `time` is its time of change, in seconds since 1970."""
+    """Write a zip of the files in `members`, which maps their names to their contents.
+
+    `time` is the zip's time of change, in seconds since 1970; by default, now. `method` is the
+    method of compression; by default, the zip is not compressed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for name, text in members.items():
-            archive.writestr(name, text)
+    with zipfile.ZipFile(path, "w", compression=method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
     if time is not None:
         os.utime(path, (time, time))
     return path
@@ -160,7 +169,7 @@ def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
     """Return the files of an entry of task 4, by name.
 
     The methods `select_questions` and `update_model` of the entry begin with the code in `select`
-    and `update`.
+    and `update`. Its predictions are arbitrary zeros and ones, which depend on the revealed answers.
     """
     source = f"""
 class Submission:
@@ -177,13 +186,19 @@ class Submission:
 
 def submission_for(templates: Path, task: int) -> dict[str, str]:
     """Return the files of a valid submission to task 1, 2 or 3 for the template in a folder."""
-    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
-    header, *rows = (templates / name).read_text().split()
+    template = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+    header, *rows = (templates / template).read_text().split()
     if task == 3:
-        # A row of this template ends with a comma, after which the rank is missing.
-        lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
+        # The questions have the ranks 1, 2, 3 and so on, in the order of the template. A row of
+        # the template ends with a comma, after which the rank is missing.
+        lines = [header]
+        for rank, row in enumerate(rows, 1):
+            lines.append(f"{row}{rank}")
     else:
-        predictions = {1: (0, 1), 2: (1, 2, 3, 4)}[task]
+        # The predictions are all possible values in turn.
+        values = {1: (0, 1), 2: (1, 2, 3, 4)}[task]
         lines = [f"{header},{TASKS[task].column.name}"]
-        lines += [f"{row},{value}" for row, value in zip(rows, cycle(predictions), strict=False)]
-    return {TASKS[task].submission: "\n".join([*lines, ""])}
+        for row, value in zip(rows, cycle(values), strict=False):
+            lines.append(f"{row},{value}")
+    text = "\n".join(lines) + "\n"
+    return {TASKS[task].submission: text}
