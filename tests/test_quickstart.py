@@ -116,15 +116,18 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
         shorten(kit, part.file, re.escape(part.long), part.quick)
 
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
+    # The keys are pairs of a task and the name of a model.
     score_by_model = scores(kit)
-    models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
-    assert len(score_by_model) == len([path for path in models if not is_blend(path)])
-    # A step is a split or a model. The keys are pairs of a task and the name of the step.
+    scripts = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
+    scripts_without_blends = [script for script in scripts if not is_blend(script)]
+    assert len(score_by_model) == len(scripts_without_blends)
+    # A step is a split or a model.
     all_steps = [*SPLITS, *score_by_model]
     assert steps(first) == dict.fromkeys(all_steps, "run")
     for (_task, name), score in score_by_model.items():
         assert 0.2 < score < 1
-        assert re.search(rf"^ +{name} .*{score:.4f} ", table(first), re.MULTILINE), name
+        row_of_model = rf"^ +{name} .*{score:.4f} "
+        assert re.search(row_of_model, table(first), re.MULTILINE), name
 
     assert recorded_doubts(kit) == []
 
@@ -149,14 +152,16 @@ def on_terminal(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     """Run the quickstart on a terminal, in a kit with a finished environment .venv."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("terminal") / "kit"))
     keep_only(kit, "majority")
-    # Make an environment in which the kit and all libraries are found, so that the quickstart
-    # installs nothing: Python adds every folder that a .pth file names to its path.
+    # Make an environment that finds the kit and all libraries, so that the quickstart installs
+    # nothing. Python adds every folder that a .pth file names to its path.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     (site_packages,) = kit.glob(".venv/lib/python*/site-packages")
     folders = [kit, *LIBRARIES]
     (site_packages / "kit.pth").write_text("\n".join(map(str, folders)))
 
-    shown = run_on_terminal([kit / "quickstart.py"], kit, {"PYTHONPATH": ""})
+    # As for a user, PYTHONPATH names no folder in which Python could find the kit.
+    without_path = {"PYTHONPATH": ""}
+    shown = run_on_terminal([kit / "quickstart.py"], kit, without_path)
 
     assert shown.exit_code == 0, shown.lines
     return OnTerminal(kit, shown.lines, shown.texts)
@@ -211,8 +216,10 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
     without_scoreboard(without_pages(quick_kit))
     split, model_1, model_2 = QUICK
     all_run = dict.fromkeys(QUICK, "run")
+    all_done_already = dict.fromkeys(QUICK, "done already")
 
     def run_quickstart() -> dict[tuple[str, str], str]:
+        """Run the quickstart; return how every step ended."""
         return steps(succeeds(["quickstart.py"], kit=quick_kit))
 
     assert run_quickstart() == all_run
@@ -227,7 +234,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
     # One file is new and one has changed, but no step imports them.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
-    assert run_quickstart() == dict.fromkeys(QUICK, "done already")
+    assert run_quickstart() == all_done_already
 
     # A module that all steps import changes.
     layout = quick_kit / "common/layout.py"
@@ -404,24 +411,31 @@ def interrupted(quick_kit: Path) -> Interrupted:
     """
     without_scoreboard(without_pages(quick_kit))
     add_broken_model(quick_kit)
-    slow = quick_kit / "task_2/sample_model_slow.py"
-    slow.write_text(SLOW_MODEL)
+    slow_model = quick_kit / "task_2/sample_model_slow.py"
+    slow_model.write_text(SLOW_MODEL)
     (quick_kit / "data/train_data/train_task_3_4.csv").unlink()
-    pid_file = slow.with_name("pid")
-    stdout_file = slow.with_name("shown")
-    stderr_file = slow.with_name("errors")
+    pid_file = slow_model.with_name("pid")
+    stdout_file = slow_model.with_name("shown")
+    stderr_file = slow_model.with_name("errors")
+
+    def all_quick_steps_have_ended() -> bool:
+        # The local split, the two majority models, and the broken model.
+        return len(steps(stdout_file.read_text())) == 4
+
+    def slow_model_runs() -> bool:
+        # The slow model writes its process id when it starts.
+        return pid_file.exists() and pid_file.read_text() != ""
 
     command = [sys.executable, "quickstart.py"]
     env = {**os.environ, "PYTHONPATH": str(quick_kit)}
     with stdout_file.open("w") as stdout, stderr_file.open("w") as stderr:
         process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=stdout, stderr=stderr)
-        # Wait until four steps have ended (the local split, the two majority models, and the broken
-        # model) and the slow model runs.
-        assert wait_for(lambda: len(steps(stdout_file.read_text())) == 4)
-        assert wait_for(lambda: pid_file.exists() and pid_file.read_text())
+        assert wait_for(all_quick_steps_have_ended)
+        assert wait_for(slow_model_runs)
         process.send_signal(signal.SIGINT)
         exit_code = process.wait(PATIENCE)
-    slow.unlink()
+    # The test runs the quickstart again, without the slow model.
+    slow_model.unlink()
     return Interrupted(
         kit=quick_kit,
         exit_code=exit_code,
@@ -489,11 +503,16 @@ def test_another_size_replaces_simulated_data(tiny_kit: Path) -> None:
 
 
 def test_another_size_never_replaces_official_data(tiny_kit: Path) -> None:
-    """Files that are not marked as simulated count as official, whatever --size says."""
+    """Files that are not marked as simulated count as official, whatever --size says.
+
+    So the quickstart only builds what is missing, here a submission template. To save time, the
+    only sample model of the kit is the random ranking of task 3.
+    """
     keep_only(tiny_kit, "random")
+    # The file SIMULATED.json marks the tiny data as simulated.
     (tiny_kit / "data/SIMULATED.json").unlink()
-    train = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
     (tiny_kit / "submission_templates/submission_task_3.csv").unlink()
+    data_before = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
 
     printed = succeeds(["quickstart.py", "--size", "small"], kit=tiny_kit)
 
@@ -501,7 +520,7 @@ def test_another_size_never_replaces_official_data(tiny_kit: Path) -> None:
     assert "building the submission templates" in printed
     assert "data: data/ (your files)" in printed
     assert "simulated" not in table(printed)
-    assert {path: path.read_bytes() for path in train} == train
+    assert {path: path.read_bytes() for path in data_before} == data_before
 
 
 def test_templates_are_built_again_if_the_data_have_changed(tiny_kit: Path) -> None:
@@ -517,11 +536,11 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
     """An interrupted run, or a system without python3-venv, leaves a .venv without pip."""
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
+    # A file in the environment, which is gone if the quickstart replaces the environment.
     left_over = kit / ".venv/left_over"
 
     def run_without_index() -> None:
         """Run the quickstart, which must fail to install packages, since pip has no index."""
-        left_over.touch()
         environment = {"PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
         done = run_process(["quickstart.py"], kit=kit, environment=environment)
         assert done.returncode == 1
@@ -531,23 +550,42 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         # education_kit.pth names the kit's folder.
         assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
 
-    # The first run replaces the environment by a new environment with pip. So the file `left_over`
-    # is gone. The second run keeps the environment, so the file stays.
+    # The first run replaces the environment by a new environment with pip.
+    left_over.touch()
     run_without_index()
     assert not left_over.exists()
+
+    # The second run keeps the new environment.
+    left_over.touch()
     run_without_index()
     assert left_over.exists()
 
 
-def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: Path) -> None:
-    """`add_kit` writes the path of the kit's folder into the environment .venv.
+@dataclass(frozen=True)
+class MovedKit:
+    """A kit with an environment that finds the kit, in a folder to which the kit was moved."""
 
-    With the flag -P or -I or the variable PYTHONSAFEPATH, Python does not search the folder of the
-    script for modules. Because of `add_kit`, scripts still find the kit's modules, even after the
-    kit was moved.
+    folder: Path
+    python_of_environment: Path
 
-    If a user's own module has the name of one of the kit's folders, Python finds the user's module.
-    """
+    def run(self, *words: str | Path, safe_path: str = "") -> Done:
+        """Run a command with the Python of the environment, in the folder around the kit.
+
+        `safe_path` is the value of the variable PYTHONSAFEPATH.
+        """
+        environment = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": safe_path}
+        return subprocess.run(
+            [self.python_of_environment, *words],
+            cwd=self.folder.parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+
+
+@pytest.fixture
+def moved_kit(tmp_path: Path) -> MovedKit:
+    """Make an environment .venv in a kit, let it find the kit by `add_kit`, and move the kit."""
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     python = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
@@ -556,28 +594,37 @@ def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(tmp_path: 
     # The environment also needs the libraries: write their folders into a .pth file.
     (site_packages,) = kit.glob(".venv/[Ll]ib/**/site-packages")
     (site_packages / "libraries.pth").write_text("\n".join(LIBRARIES))
+    moved = kit.rename(tmp_path / "moved")
+    return MovedKit(moved, moved / python)
 
-    kit = kit.rename(tmp_path / "moved")
-    script = kit / "task_1/sample_model_majority.py"
 
-    def run_there(*words: str | Path, safe_path: str = "") -> Done:
-        environment = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": safe_path}
-        return subprocess.run(
-            [kit / python, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(moved_kit: MovedKit) -> None:
+    """`add_kit` writes into the environment .venv where the kit's folder is.
 
+    With the flag -P or -I or the variable PYTHONSAFEPATH, Python does not search the folder of the
+    script for modules. Because of `add_kit`, scripts still find the kit's modules, even after the
+    kit was moved.
+    """
+    script = moved_kit.folder / "task_1/sample_model_majority.py"
     for done in (
-        run_there("-P", script, "--help"),
-        run_there("-I", script, "--help"),
-        run_there(script, "--help", safe_path="1"),
+        moved_kit.run("-P", script, "--help"),
+        moved_kit.run("-I", script, "--help"),
+        moved_kit.run(script, "--help", safe_path="1"),
     ):
         assert (done.returncode, done.stderr) == (0, "")
 
+
+def test_the_environment_finds_a_users_module_before_a_folder_of_the_kit(
+    moved_kit: MovedKit, tmp_path: Path
+) -> None:
+    """The user has modules beside a script, with the names of the kit's folders."""
     names = ("common", "data", "tools")
     for name in names:
         (tmp_path / f"{name}.py").touch()
-    (tmp_path / "own.py").write_text(f"import {', '.join(names)}; print(tools.__file__)")
-    assert Path(run_there(tmp_path / "own.py").stdout.strip()) == tmp_path / "tools.py"
+    script = tmp_path / "own.py"
+    script.write_text(f"import {', '.join(names)}; print(tools.__file__)")
+    path_of_tools = moved_kit.run(script).stdout.strip()
+    assert Path(path_of_tools) == tmp_path / "tools.py"
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
@@ -591,10 +638,12 @@ def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path)
     (kit / "tests/static_checks.py").write_text("raise SystemExit('one line is too long')\n")
     (kit / "tests/test_one.py").write_text("def test_one():\n    assert not 1\n")
 
+    # Run the only test in one process. By default, pytest starts a process for each core.
     one_worker = {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     done = run(["quickstart.py", "--test"], kit=kit, environment=one_worker)
 
     assert done.returncode == 1
+    # The tests have failed, and also the static checks, which are called "ruff and mypy".
     assert done.stderr == "failed: tests, ruff and mypy\n"
     # The first lines describe the machine.
     assert re.match(r"kit: .*\nprocessor: .*\nlinear algebra: .*\n", done.stdout)
@@ -609,21 +658,23 @@ def test_a_python_that_is_too_old_can_read_quickstart_py() -> None:
 
 def test_users_of_an_old_python_learn_which_one_to_use(tmp_path: Path) -> None:
     """The message names the newest Python on the PATH, if that Python is new enough for the kit."""
-    for name in ("python3.9", "python3.11", "python3.14"):
-        (tmp_path / name).touch(mode=0o755)
     # Run the quickstart in this Python, which claims to be version 3.10.
-    code = (
+    quickstart_in_old_python = (
         "import runpy, sys; sys.version_info = (3, 10, 0, 'final', 0); "
         f"runpy.run_path({str(ROOT / 'quickstart.py')!r}, run_name='__main__')"
     )
     error = "error: this is Python 3.10, the kit needs 3.11 or newer"
 
-    none_on_path = run_process(["-c", code], environment={"PATH": ""})
-    assert none_on_path.returncode == 2
-    assert none_on_path.stdout == ""
-    assert none_on_path.stderr == f"{error}\n"
+    # No Python is on the PATH.
+    done = run_process(["-c", quickstart_in_old_python], environment={"PATH": ""})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"{error}\n"
 
-    three_on_path = run_process(["-c", code], environment={"PATH": str(tmp_path)})
-    assert three_on_path.returncode == 2
-    assert three_on_path.stdout == ""
-    assert three_on_path.stderr == f"{error}: try `python3.14 quickstart.py`\n"
+    # Three versions are on the PATH: empty files that can be executed.
+    for name in ("python3.9", "python3.11", "python3.14"):
+        (tmp_path / name).touch(mode=0o755)
+    done = run_process(["-c", quickstart_in_old_python], environment={"PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"{error}: try `python3.14 quickstart.py`\n"

@@ -100,9 +100,9 @@ def write_folder(folder: Path) -> Path:
 def _describe_toy() -> dict[str, Any]:
     """Return the contents of the toy bundle's competition.yaml.
 
-    The contents are those of a real bundle, with three exceptions. There is a single page. A team may
-    submit only twice per phase, so that a test can exceed the limit. The table of scores has two more
-    columns, for the accuracies with mask 0 and mask 1 in task 4.
+    The contents are those of a real bundle, with three exceptions. There is a single page. A team
+    may submit only twice per phase, so that a test can exceed the limit. The table of scores has
+    two more columns, for the accuracies with mask 0 and mask 1 in task 4.
     """
     days = {
         "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
@@ -169,7 +169,7 @@ def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
     """Return the files of an entry of task 4, by name.
 
     The methods `select_questions` and `update_model` of the entry begin with the code in `select`
-    and `update`. Its predictions are arbitrary zeros and ones, which depend on the revealed answers.
+    and `update`. Its predictions are arbitrary zeros and ones, which depend on revealed answers.
     """
     source = f"""
 class Submission:

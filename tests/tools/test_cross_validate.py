@@ -47,7 +47,8 @@ def main():
     known = read_pairs(folder / flags["--train_data"])
     asked = read_pairs(folder / flags["--submission_template_file"])
     assert known and asked and not {{*known}} & {{*asked}}
-    assert (flags.get("--metadata_dir"), flags.get("--dimensions")) == ({metadata!r}, {flag!r})
+    assert flags.get("--metadata_dir") == {metadata!r}
+    assert flags.get("--dimensions") == {dimensions!r}
     lines = ["UserId,QuestionId,{column}", *(pair + ",{value}" for pair in asked)]
     text = "\\n".join(lines).encode()
     (folder / "submission_task_{task}.csv").write_bytes(text)
@@ -73,9 +74,9 @@ def constant_entry(
     return ENTRY.format(
         task=task,
         value=value,
-        # The values of --dimensions and --metadata_dir that the entry expects. None if it expects
-        # not to get the flag.
-        flag=dimensions,
+        # The values of the flags --dimensions and --metadata_dir that the entry expects. None if it
+        # expects not to get the flag.
+        dimensions=dimensions,
         metadata=str(metadata) if metadata.exists() else None,
         column={1: "IsCorrect", 2: "AnswerValue"}[task],
     )
@@ -171,11 +172,15 @@ def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(temporary))
         for case in CASES:
-            words = case.words.format(data=kit / "data").split()
-            outputs.append(succeeds([*VALIDATE, *words], kit=kit, cwd=kit))
-    results = read_results(kit / RECORD)
-    new_files = files_of(kit) - files_before
-    return Validated(kit, outputs, results, new_files, list(temporary.iterdir()))
+            arguments = case.words.format(data=kit / "data").split()
+            outputs.append(succeeds([*VALIDATE, *arguments], kit=kit, cwd=kit))
+    return Validated(
+        kit=kit,
+        outputs=outputs,
+        results=read_results(kit / RECORD),
+        new_files=files_of(kit) - files_before,
+        temporary_files=list(temporary.iterdir()),
+    )
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
@@ -264,8 +269,9 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     (kit / "task_1/my_silence.py").touch()
     # This entry predicts only the first of the pairs that it is asked for. The code of a complete
     # entry has the loop "for pair in asked".
-    all_pairs, first_pair = "for pair in asked)", "for pair in asked[:1])"
-    (kit / "task_1/my_gap.py").write_text(constant_entry(kit).replace(all_pairs, first_pair))
+    complete = constant_entry(kit)
+    with_gap = complete.replace("for pair in asked)", "for pair in asked[:1])")
+    (kit / "task_1/my_gap.py").write_text(with_gap)
     # This entry fails without a message.
     (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")
     # This entry prints much text, and then fails with a message.
@@ -324,7 +330,7 @@ def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) 
 def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> Path:
     """Write an entry of task 1 that always predicts 1; return its path.
 
-    An edit (old, new) replaces the text `old` in the code of the entry by `new`.
+    An edit (old, new) replaces the text `old` in the code of the entry (`ENTRY`) by `new`.
     """
     text = constant_entry(kit)
     for old, new in edits:
@@ -336,9 +342,24 @@ def write_entry(kit: Path, folder: Path, name: str, *edits: tuple[str, str]) -> 
     return path
 
 
-# `ENTRY` is the code of an entry. The entry writes a record of its submission, by a call that ends
-# with this text. Tests replace the text to add fields to the record.
-END_OF_RECORD = "files=files)"
+# The line of `ENTRY` with which the main function begins.
+BEGIN_OF_MAIN = "def main():\n"
+
+
+def begin_main_with(lines: str) -> tuple[str, str]:
+    """Return the edit of `ENTRY` that adds lines of code at the beginning of the main function."""
+    return BEGIN_OF_MAIN, f"{BEGIN_OF_MAIN}{lines}"
+
+
+def add_to_record(fields: str) -> tuple[str, str]:
+    """Return the edit of `ENTRY` that adds fields to the record of the submission.
+
+    `fields` are written as arguments of a call.
+    """
+    end_of_record = "files=files)"
+    return end_of_record, f"files=files, {fields})"
+
+
 # A field of the record: the files from which the entry has made its submission.
 LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"
 # Reasons to doubt a score, as they stand in the record of scores.
@@ -376,8 +397,7 @@ def test_what_the_records_of_the_folds_say_is_noted_once(
     doubtful_kit: Path, record: str, doubts: dict[str, str]
 ) -> None:
     kit = doubtful_kit
-    edit = (END_OF_RECORD, f"files=files, {record})")
-    entry = write_entry(kit, kit / "task_1", "doubtful.py", edit)
+    entry = write_entry(kit, kit / "task_1", "doubtful.py", add_to_record(record))
     output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     notes = [line for line in output.splitlines() if line.startswith("note: ")]
     assert notes == [f"note: {sentence}" for sentence in doubts.values()]
@@ -398,19 +418,18 @@ def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
 ) -> None:
     """Cross-validation does not copy this entry, so an edit of it changes what later folds run.
 
-    The submission of the entry has a record of its sources (`LEARNED`). So the edit is the only
-    reason to doubt the score.
+    If `is_edited`, the entry adds a comment to its own code when it runs. The record of its
+    submission names its sources (`LEARNED`). So the edit is the only reason to doubt the score.
     """
     kit = doubtful_kit
-    # If `is_edited`, the entry adds a comment to its own code when it runs.
-    change = "    Path(__file__).open('a').write('# An edit.\\n')\n" if is_edited else ""
-    edits = [
-        (END_OF_RECORD, f"files=files, {LEARNED})"),
-        ("def main():\n", f"def main():\n{change}"),
-    ]
+    edits = [add_to_record(LEARNED)]
+    if is_edited:
+        edit_itself = "    Path(__file__).open('a').write('# An edit.\\n')\n"
+        edits.append(begin_main_with(edit_itself))
     entry = write_entry(kit, tmp_path / "task_1", "outside.py", *edits)
     output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
-    assert (f"note: {entry} or a file that it imports changed while it ran" in output) == is_edited
+    is_noted = f"note: {entry} or a file that it imports changed while it ran" in output
+    assert is_noted == is_edited
     assert read_results(kit / RECORD)[-1].doubts == ([CHANGED] if is_edited else [])
 
 
@@ -427,15 +446,16 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
     """
     trainer = tmp_path / "train_model.py"
     trainer.touch()
-    before = source_code.fingerprint(trainer)
-    runs = [
-        FoldRun("fold", pd.DataFrame(), Provenance(str(trainer), {}, 1, code=code))
-        for code in codes
-    ]
+    trainer_before = source_code.fingerprint(trainer)
+    runs = []
+    for code in codes:
+        record = Provenance(script=str(trainer), options={}, seconds=1, code=code)
+        # The predictions do not matter here.
+        runs.append(FoldRun(title="fold", predicted=pd.DataFrame(), training=record))
     # The package lies outside the kit. Cross-validation copies only entries in the kit, so there is
     # no copy: every fold runs the trainer itself.
-    code = EntryCode(trainer, frozen_script=trainer, kit_copy=None)
-    doubts = cross_validate.doubt_changes(code, before, runs)
+    entry_code = EntryCode(script=trainer, frozen_script=trainer, kit_copy=None)
+    doubts = cross_validate.doubt_changes(entry_code, trainer_before, runs)
     assert [doubt.mark for doubt in doubts] == ([CHANGED] if is_doubted else [])
 
 
@@ -446,7 +466,8 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
     """Cross-validation runs an entry in a temporary copy of the kit's code, the frozen copy.
 
     So edits of the kit do not change what the folds run. The name of the copy's folder begins with
-    "frozen_". The copy has a link to the kit's metadata, but no folder of training answers.
+    "frozen_". The copy has a link to the kit's metadata, but no folder of training answers, and no
+    compiled code.
 
     The entry of this test checks these facts by assertions before its `main`. If an assertion
     failed, the cross-validation would fail too.
@@ -458,9 +479,9 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
         "assert (layout.METADATA_DIR / layout.QUESTION_METADATA_TASK_1_2).is_file()\n"
         "assert not layout.TRAIN_DIR.exists()\n"
         "assert not [*layout.ROOT.rglob('__pycache__')]\n\n"
-        "def main():\n"
+        f"{BEGIN_OF_MAIN}"
     )
-    entry = write_entry(kit, kit / "task_1", "looks.py", ("def main():\n", checks_and_main))
+    entry = write_entry(kit, kit / "task_1", "looks.py", (BEGIN_OF_MAIN, checks_and_main))
     assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     # Removing the copy must not remove the folder to which the copy links.
     assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()
@@ -472,14 +493,14 @@ def test_all_folds_run_the_code_as_it_was_at_the_start(doubtful_kit: Path) -> No
     The new text, 1 / 0, would raise an error if a fold ran it.
     """
     kit = doubtful_kit
-    target = kit / "task_1/frozen.py"
-    change = f"def main():\n    Path({str(target)!r}).write_text('1 / 0')\n"
-    entry = write_entry(kit, target.parent, target.name, ("def main():\n", change))
-    before = source_code.fingerprint(entry)
+    file_in_kit = kit / "task_1/frozen.py"
+    edit_it = f"    Path({str(file_in_kit)!r}).write_text('1 / 0')\n"
+    entry = write_entry(kit, file_in_kit.parent, file_in_kit.name, begin_main_with(edit_it))
+    code_at_start = source_code.fingerprint(entry)
     output = succeeds([*VALIDATE, entry, "--folds", 3], kit=kit, cwd=kit)
-    assert target.read_text() == "1 / 0"
+    assert file_in_kit.read_text() == "1 / 0"
     assert "fold 3: " in output
-    assert read_results(kit / RECORD)[-1].code == before
+    assert read_results(kit / RECORD)[-1].code == code_at_start
 
 
 def test_without_symlinks_a_folder_is_copied(
@@ -502,12 +523,12 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     Cross-validation runs the copy. The note says that the entry has no function `build_parser`.
     """
     kit = doubtful_kit
-    # Rename the function `build_parser`. An entry without it gets no metadata, so let the entry
-    # expect no metadata.
-    edits = [
-        ("def build_parser", "def parser"),
-        (repr(str(kit / "data/metadata")), "None"),
-    ]
+    rename_build_parser = ("def build_parser", "def parser")
+    # An entry without `build_parser` gets no folder of metadata. In the code of the entry, the
+    # folder that it expects is written as a literal: replace it by None, which expects no folder.
+    metadata_literal = repr(str(kit / "data/metadata"))
+    expect_no_metadata = (metadata_literal, "None")
+    edits = [rename_build_parser, expect_no_metadata]
     entry = write_entry(kit, kit / "task_1", "plain.py", *edits)
     output = succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     assert output.count("note: task_1/plain.py has no function build_parser(), which") == 1
@@ -525,8 +546,8 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
 )
 def test_messages_name_paths_in_the_kit(doubtful_kit: Path, last_line: str, expected: str) -> None:
     kit = doubtful_kit
-    stop = f"def main():\n    ROOT = Path(__file__).parents[1]\n    sys.exit({last_line})\n"
-    entry = write_entry(kit, kit / "task_1", "fails.py", ("def main():\n", stop))
+    fail = f"    ROOT = Path(__file__).parents[1]\n    sys.exit({last_line})\n"
+    entry = write_entry(kit, kit / "task_1", "fails.py", begin_main_with(fail))
     line = fails([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
     assert "frozen_" not in line
     assert re.search(expected.replace("{kit}", re.escape(str(kit))), line)
