@@ -33,19 +33,28 @@ FILES = ["majority.parquet", "matrix_factorization.parquet"]
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with probabilities for the local splits of tasks 1 and 2.
 
-    The files of task 2 have the prefix "2_". Tests may add files to the kit, but do not change the
-    files that are there.
+    Two sample models have written the probabilities, `FILES`; the files of task 2 have the prefix
+    "2_". The kit also has files that a blend refuses or marks. Tests may add files to the kit, but
+    do not change the files that are there.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
     majority, factorization = FILES
     for task, prefix in ((1, ""), (2, "2_")):
-        script = f"task_{task}/sample_model_majority.py"
-        flags = ["--local", "--probabilities", prefix + majority]
-        succeeds([script, *flags], kit=kit, cwd=kit)
-        script = f"task_{task}/sample_model_matrix_factorization.py"
-        flags = ["--local", "--probabilities", prefix + factorization]
-        flags += ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", "2"]
-        succeeds([script, *flags], kit=kit, cwd=kit)
+        run_majority = [f"task_{task}/sample_model_majority.py", "--local"]
+        run_majority += ["--probabilities", prefix + majority]
+        succeeds(run_majority, kit=kit, cwd=kit)
+        run_factorization = [f"task_{task}/sample_model_matrix_factorization.py", "--local"]
+        run_factorization += ["--probabilities", prefix + factorization]
+        # These flags test that a blend runs the script again with its flags, in either spelling,
+        # but does not write into its log.
+        run_factorization += ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", "2"]
+        succeeds(run_factorization, kit=kit, cwd=kit)
+    add_faulty_files(kit)
+    return kit
+
+
+def add_faulty_files(kit: Path) -> None:
+    """Add files of probabilities that a blend refuses, or whose blend gets a doubt."""
     # If a blend runs the script of this file again, the script fails.
     forge(kit, kit / "failing.parquet", script="task_1/failing.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
@@ -56,16 +65,18 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     forge(kit, kit / "all.parquet", made_from={train: fingerprint(kit / train)})
     # This file has no record of its origin. Other files hold the record among the attributes of the
     # table.
-    table = pd.read_parquet(kit / majority)
+    table = pd.read_parquet(kit / FILES[0])
     table.attrs.clear()
     table.to_parquet(kit / "other.parquet")
     # This file has no probabilities.
     table[["UserId"]].to_parquet(kit / "answers.parquet")
-    return kit
 
 
 def forge(kit: Path, path: Path, **changed_fields: object) -> None:
-    """Write the majority model's probabilities into a file with a forged record of their origin."""
+    """Write the majority model's probabilities into a file with a forged record of their origin.
+
+    `changed_fields` are the fields of the record that differ from the true record.
+    """
     table = pd.read_parquet(kit / FILES[0])
     record = {**json.loads(table.attrs["origin"]), **changed_fields}
     table.attrs["origin"] = json.dumps(record)
@@ -103,18 +114,24 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
     log = kit / f"fit_{task}.jsonl"
     log_before = log.read_text()
     printed = succeeds([*BLEND, *files, "--local"], kit=kit, cwd=kit)
-    # After two lines of headings, a line for each file and a line for the blend follow. The columns
-    # are name, weight, log loss and accuracy. The blend has no weight, so its row has one element
-    # less than the other rows.
-    rows = [re.split(r"\s{2,}", line) for line in printed.splitlines()[2:5]]
-    assert [row[0] for row in rows] == [*files, "the blend"]
+    # The table has two lines of headings, a line for each of the two files and a line for the
+    # blend. The columns are at least two blanks apart.
+    _, _, *lines_of_files, line_of_blend = printed.splitlines()[:5]
+    names, weights, losses = [], [], []
+    for line in lines_of_files:
+        name, weight, loss, _accuracy = re.split(r"\s{2,}", line)
+        names.append(name)
+        weights.append(float(weight))
+        losses.append(float(loss))
+    # The blend has no weight.
+    name_of_blend, loss_of_blend, _accuracy = re.split(r"\s{2,}", line_of_blend)
+    assert [*names, name_of_blend] == [*files, "the blend"]
     evaluation = succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
     return Blended(
         task=task,
         files=files,
-        weights=[float(row[1]) for row in rows[:2]],
-        # The loss is the last but one element of every row.
-        losses=[float(row[-2]) for row in rows],
+        weights=weights,
+        losses=[*losses, float(loss_of_blend)],
         submission=kit / f"data/test_output/test_submission_task_{task}",
         is_log_unchanged=log.read_text() == log_before,
         evaluation=evaluation,
@@ -135,19 +152,19 @@ def test_a_script_that_a_blend_runs_again_does_not_append_to_its_log(blended: Bl
 def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
     kit: Path, blended: Blended
 ) -> None:
-    """Probabilities below 1e-6 count as 1e-6, so that logarithms are finite.
+    """The mean is scaled, so that the probabilities of each answer add up to 1.
 
-    The weights are read from the printed table, in which they are rounded. So the test needs a
-    tolerance.
+    Probabilities below 1e-6 count as 1e-6, so that logarithms are finite. The weights are read from
+    the printed table, in which they are rounded. So the test needs a tolerance.
     """
+    # The tool writes the probabilities of the blend beside the submission.
     blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
-    log_mean = np.zeros_like(blend)
+    weighted_logs = np.zeros_like(blend)
     for file, weight in zip(blended.files, blended.weights, strict=True):
         probability = read_probabilities(kit / file, blended.task).value
-        log_mean += weight * np.log(np.maximum(probability, 1e-6))
-    expected = np.exp(log_mean)
-    # Scale the probabilities of each answer, so that they add up to 1.
-    expected /= expected.sum(axis=1, keepdims=True)
+        weighted_logs += weight * np.log(np.maximum(probability, 1e-6))
+    unscaled = np.exp(weighted_logs)
+    expected = unscaled / unscaled.sum(axis=1, keepdims=True)
     assert np.allclose(blend, expected, atol=0.005)
 
 
@@ -212,28 +229,35 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
     assert "note: may have seen these answers: no record says what it has learned from" in printed
 
 
-@pytest.mark.parametrize("changes", [{"code": "a" * 12}, {"code_changed": True}])
+@pytest.mark.parametrize("signs_of_edit", [{"code": "a" * 12}, {"code_changed": True}])
 def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
-    kit: Path, changes: dict[str, object]
+    kit: Path, signs_of_edit: dict[str, object]
 ) -> None:
     """If a part of a blend has the doubt "made by earlier code", the score of the blend has it too.
 
-    The first round blends a file with this doubt. The second round blends the result of the first
-    round, and must keep the doubt.
+    The part is a file whose record shows an edit: it has another fingerprint of the code than the
+    present code, or says that the code changed while it ran (`signs_of_edit`). The second blend has
+    the first blend as a part, and must keep the doubt.
     """
-    forge(kit, kit / "edited.parquet", **changes)
+    forge(kit, kit / "edited.parquet", **signs_of_edit)
+    blend_and_check_doubt(kit, part="edited.parquet")
+    first_blend = kit / "data/test_output/test_submission_task_1.parquet"
+    shutil.copy(first_blend, kit / "first_blend.parquet")
+    blend_and_check_doubt(kit, part="first_blend.parquet")
+
+
+def blend_and_check_doubt(kit: Path, part: str) -> None:
+    """Blend a file with one without doubts; the score must have the doubt of the edited code."""
     weights = ["--local", "--weights", "1", "1"]
-    note = "note: task_1/sample_model_majority.py or a file that it imports has changed since it"
-    part = "edited.parquet"
-    # Each round blends `part` with another file. The result is the part of the next round.
-    for _ in range(2):
-        succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
-        evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
-        assert f"{note} made a part of the blend" in evaluation
-        line = read_results(kit / "data/test_output/results.jsonl")[-1]
-        assert line.doubts == ["made by earlier code"]
-        part = "blended.parquet"
-        shutil.copy(kit / "data/test_output/test_submission_task_1.parquet", kit / part)
+    succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
+    evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
+    note = (
+        "note: task_1/sample_model_majority.py or a file that it imports has changed since it "
+        "made a part of the blend"
+    )
+    assert note in evaluation
+    score_of_blend = read_results(kit / "data/test_output/results.jsonl")[-1]
+    assert score_of_blend.doubts == ["made by earlier code"]
 
 
 @with_links
@@ -241,7 +265,8 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
     """A file of probabilities may come from anywhere, and its record may name any script.
 
     To learn weights, the tool runs the script of each file again, as the record names it. In this
-    test, each record names a script that the tool must not run.
+    test, each record names a script that the tool must not run. If the script outside the kit ran,
+    it would leave a file, `sign_of_run`.
     """
     outside = tmp_path / "outside.py"
     sign_of_run = tmp_path / "ran"
@@ -259,14 +284,14 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
         "task_1/gone.py",
     ]
     for script in scripts:
-        line = blend_forged(kit, tmp_path, script, {})
-        assert "cannot be repeated, expected a script in task_1/" in line
+        error = error_of_forged_blend(kit, tmp_path, script=script, options={})
+        assert "cannot be repeated, expected a script in task_1/" in error
     assert not sign_of_run.exists()
 
 
 def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Path) -> None:
-    line = blend_forged(kit, tmp_path, "task_1/a\0b.py", {})
-    assert "does not say which command made it" in line
+    error = error_of_forged_blend(kit, tmp_path, script="task_1/a\0b.py", options={})
+    assert "does not say which command made it" in error
 
 
 @pytest.mark.parametrize(
@@ -286,20 +311,22 @@ def test_scripts_are_run_again_only_with_their_own_flags(
     kit: Path, tmp_path: Path, model: str, options: dict[str, Any], expected: str
 ) -> None:
     """Otherwise a forged record could add a flag that lets the script write anywhere."""
-    line = blend_forged(kit, tmp_path, f"task_1/sample_model_{model}.py", options)
-    assert expected in line
+    script = f"task_1/sample_model_{model}.py"
+    error = error_of_forged_blend(kit, tmp_path, script=script, options=options)
+    assert expected in error
 
 
-def blend_forged(kit: Path, folder: Path, script: str, options: dict[str, Any]) -> str:
-    """Blend a good file and a file whose record names this script and these options.
+def error_of_forged_blend(kit: Path, folder: Path, *, script: str, options: dict[str, Any]) -> str:
+    """Blend a good file and a forged one, which the tool must refuse; return its error.
 
-    Return the error of the tool.
+    The record of the forged file names this script and these options. The file is written into the
+    folder.
     """
     forged = folder / "forged.parquet"
     forge(kit, forged, script=script, options=options)
-    line = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
-    assert line.startswith(f"{forged}: ")
-    return line
+    error = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
+    assert error.startswith(f"{forged}: ")
+    return error
 
 
 BOTH = " ".join(FILES)
@@ -362,14 +389,15 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
     """The tool leaves no file, and it ends the script and the process that the script has started.
 
     The script, task_1/slow.py, starts the program `CHILD`. This program writes a file every 0.05 s,
-    so the file shows whether the program still runs.
+    so the file shows whether the program still runs. `arguments` are the module and the arguments
+    of the tool.
     """
     sign_of_life = tmp_path / "alive"
     child = tmp_path / "child.py"
     child.write_text(CHILD.replace("ALIVE", repr(str(sign_of_life))))
-    slow = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(child)!r}])\n"
-    (kit / "task_1/slow.py").write_text(slow)
-    before = sorted((kit / "data/test_output").iterdir())
+    start_child = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(child)!r}])\n"
+    (kit / "task_1/slow.py").write_text(start_child)
+    outputs_before = sorted((kit / "data/test_output").iterdir())
     temporary = tmp_path / "temporary"
     temporary.mkdir()
 
@@ -379,16 +407,17 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
     while not sign_of_life.exists():
         assert process.poll() is None
         time.sleep(0.05)
-    number = getattr(signal, signal_name)
-    process.send_signal(number)
+    signal_number = getattr(signal, signal_name)
+    process.send_signal(signal_number)
 
-    assert process.wait(PATIENCE) == 128 + number
+    # By convention, a command that a signal has ended has the exit code 128 + the signal's number.
+    assert process.wait(PATIENCE) == 128 + signal_number
     # If the child process writes nothing more, it has ended too.
     last_sign = sign_of_life.read_text()
     time.sleep(0.3)
     assert sign_of_life.read_text() == last_sign
-    assert not [*temporary.iterdir()]
-    assert sorted((kit / "data/test_output").iterdir()) == before
+    assert list(temporary.iterdir()) == []
+    assert sorted((kit / "data/test_output").iterdir()) == outputs_before
 
 
 @pytest.mark.parametrize(
@@ -400,14 +429,19 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
 
     The known weight -0.8 cannot be recovered, because learned weights are at least 0.
     """
+    n_files = len(weights)
+    n_answers = 100_000
     rng = np.random.default_rng(0)
-    logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
+    # Random probabilities of the categories, for each file and answer.
+    probabilities = rng.dirichlet(np.full(n_categories, 2.0), (n_files, n_answers))
+    logs = logarithms(probabilities)
     blended = np.exp(log_blend(logs, np.array(weights)))
     # Draw a category for each answer with the blended probabilities. The cumulative probabilities
     # divide the interval from 0 to 1 into a part for each category. The category is the part into
     # which a uniform random number falls: the number of limits between parts that lie below it.
     limits = blended.cumsum(axis=1)[:, :-1]
-    truth = (rng.random((100_000, 1)) > limits).sum(axis=1)
+    uniform = rng.random((n_answers, 1))
+    truth = (uniform > limits).sum(axis=1)
 
     learned = learn_weights(logs, truth)
 
@@ -431,11 +465,13 @@ def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -
     n_files = 12
     n_answers = 60
     rng = np.random.default_rng(0)
+    # The true category of an answer is 0 or 1. The probabilities of the two categories are random.
     truth = rng.integers(2, size=n_answers)
-    p = rng.dirichlet([2, 2], (n_files, n_answers))
-    # The first file gives a probability of 0 to some true answers; the loss must stay finite.
-    p[0, :9] = [1, 0]
-    logs = logarithms(p)
+    probabilities = rng.dirichlet([2, 2], (n_files, n_answers))
+    # The first file is sure of category 0 for nine answers. For some of them, category 1 is true,
+    # which has a probability of 0. The loss must stay finite.
+    probabilities[0, :9] = [1, 0]
+    logs = logarithms(probabilities)
     names = [f"file {number}" for number in range(n_files)]
 
     text = describe_weights(names, learn_weights(logs, truth), logs, truth)

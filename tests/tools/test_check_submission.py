@@ -149,46 +149,53 @@ def submit(tmp_path: Path, write: Write) -> Submit:
 
     The function writes the submission first and removes it at the end.
     """
-    input_dir = write("given/answers.csv", ANSWERS).parent
-    submission_dir = tmp_path / "submitted"
+    write("given/answers.csv", ANSWERS)
     write("given/template.csv", RANKING_TEMPLATE)
     write("given/judgements.csv", JUDGEMENTS)
+    submission_dir = tmp_path / "submitted"
     submission_dir.mkdir()
-
-    def evaluation_command(task: int, name: str) -> list[object]:
-        """Return the command that scores a submission."""
-        answers = "judgements.csv" if task == 3 else "answers.csv"
-        command: list[object] = [f"task_{task}/local_evaluation.py", "--ref_data", answers]
-        command += ["--input_dir", input_dir, "--output_dir", tmp_path / "scores"]
-        command += ["--submission_dir", submission_dir, "--submit_data", name]
-        if task == 3:
-            command += ["--submission_template_dir", input_dir]
-            command += ["--submission_template_file", "template.csv"]
-        return command
-
-    def checker_command(task: int, name: str) -> list[object]:
-        """Return the command that checks a submission."""
-        # In tasks 1 and 2, the file of answers is also used as the template, because it holds the
-        # same pairs of student and question.
-        template = "template.csv" if task == 3 else "answers.csv"
-        command: list[object] = ["-m", "tools.check_submission", submission_dir / name]
-        command += ["--task", task, "--input_dir", input_dir]
-        # The checker also works without training answers: for tasks 2 and 3, name a file that does
-        # not exist.
-        command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
-        command += ["--submission_template_dir", input_dir, "--submission_template_file", template]
-        return command
 
     def run_on(program: str, task: int, name: str, content: Content) -> Ended:
         """Write a submission, run the program on it, and remove the submission."""
         path = put(submission_dir / name, content)
-        make_command = evaluation_command if program == "evaluation" else checker_command
-        done = run(make_command(task, name))
+        if program == "evaluation":
+            command = evaluation_command(task, path, tmp_path)
+        else:
+            command = checker_command(task, path, tmp_path)
+        done = run(command)
         assert [file.name for file in submission_dir.iterdir()] == [name], "left a file behind"
         path.unlink()
         return Ended(done.returncode, done.stdout, done.stderr.splitlines())
 
     return run_on
+
+
+def evaluation_command(task: int, submission: Path, folder: Path) -> list[object]:
+    """Return the command that scores a submission with the files in the subfolder `given`."""
+    input_dir = folder / "given"
+    answers = "judgements.csv" if task == 3 else "answers.csv"
+    command: list[object] = [f"task_{task}/local_evaluation.py", "--ref_data", answers]
+    command += ["--input_dir", input_dir, "--output_dir", folder / "scores"]
+    command += ["--submission_dir", submission.parent, "--submit_data", submission.name]
+    if task == 3:
+        command += ["--submission_template_dir", input_dir]
+        command += ["--submission_template_file", "template.csv"]
+    return command
+
+
+def checker_command(task: int, submission: Path, folder: Path) -> list[object]:
+    """Return the command that checks a submission with the files in the subfolder `given`."""
+    input_dir = folder / "given"
+    # In tasks 1 and 2, the file of answers is also used as the template, because it holds the same
+    # pairs of student and question.
+    template = "template.csv" if task == 3 else "answers.csv"
+    # The checker also works without training answers: for tasks 2 and 3, name a file that does not
+    # exist.
+    train_data = "answers.csv" if task == 1 else "none.csv"
+    command: list[object] = ["-m", "tools.check_submission", submission]
+    command += ["--task", task, "--input_dir", input_dir, "--train_data", train_data]
+    command += ["--submission_template_dir", input_dir, "--submission_template_file", template]
+    return command
 
 
 @pytest.mark.parametrize("case", MALFORMED.values(), ids=MALFORMED.keys())
@@ -206,10 +213,10 @@ def test_the_checker_names_every_fault_and_the_evaluation_the_first_one(
     assert checked.code == 2
     assert checked.stdout == ""
     assert len(checked.errors) == len(case.messages), checked.errors
-    reference = tmp_path / "given/answers.csv"
     for error, message in zip(checked.errors, case.messages, strict=True):
         assert error.startswith(f"error: {tmp_path / 'submitted' / name}")
-        assert message.format(reference=reference) in error
+        # A message may name the file of answers.
+        assert message.format(reference=tmp_path / "given/answers.csv") in error
 
     evaluated = submit("evaluation", case.task, name, case.content)
     assert evaluated.code == 2
@@ -243,16 +250,21 @@ def good_content(task: int, name: str) -> Content:
 def test_the_checker_summarises_well_formed_submissions(
     submit: Submit, task: int, name: str
 ) -> None:
+    """The checker shows the predictions of a submission in lines that begin as in `SUMMARIES`.
+
+    For a CSV, the checker also says how to make a zip to upload. A zip can be uploaded as it is.
+    """
     checked = submit("checker", task, name, good_content(task, name))
     assert checked.code == 0
     assert checked.errors == []
     assert f"valid for task {task}" in checked.stdout
     lines = [" ".join(line.split()) for line in checked.stdout.splitlines()]
-    for expected in SUMMARIES[task]:
-        assert any(line.startswith(expected) for line in lines), lines
-    # For a CSV, the checker says how to make a zip to upload. A zip can be uploaded as it is.
-    hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
-    assert (hint in checked.stdout) == (name == "mine.csv")
+    for begin_of_line in SUMMARIES[task]:
+        assert any(line.startswith(begin_of_line) for line in lines), lines
+    says_how_to_upload = (
+        f"to upload: a zip that holds it as submission_task_{task}.csv" in checked.stdout
+    )
+    assert says_how_to_upload == (name == "mine.csv")
 
 
 @pytest.mark.parametrize("task", [1, 2, 3])
@@ -280,26 +292,29 @@ def test_a_malformed_submission_removes_the_score_of_an_earlier_one(
 
 
 @pytest.mark.parametrize(
-    ("task", "before", "after"),
+    ("task", "rows", "changed_rows"),
     [(1, "1,11,0", "1,11,1"), (2, "1,11,3", "1,11,4"), (3, "20,3\n21,1", "20,1\n21,3")],
 )
 def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
-    tmp_path: Path, write: Write, task: int, before: str, after: str
+    tmp_path: Path, write: Write, task: int, rows: str, changed_rows: str
 ) -> None:
-    """Users upload the zip, so the CSV beside it must be the same."""
+    """Users upload the zip, so the CSV beside it must be the same.
+
+    First the CSV and the zip are the same. Then some rows of the CSV are changed.
+    """
     # In tasks 1 and 2, the file of answers is also used as the template, because it holds the same
     # pairs of student and question.
     write("template.csv", RANKING_TEMPLATE if task == 3 else ANSWERS)
     write_zip(tmp_path / "mine.zip", {f"submission_task_{task}.csv": GOOD[task]})
-    path = write("mine.csv", GOOD[task])
+    csv = write("mine.csv", GOOD[task])
     template = ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
-    check = ["-m", "tools.check_submission", path, "--task", task, *template]
+    check = ["-m", "tools.check_submission", csv, "--task", task, *template]
     assert f"to upload: {tmp_path / 'mine.zip'}" in succeeds(check)
 
-    write("mine.csv", GOOD[task].replace(before, after))
+    write("mine.csv", GOOD[task].replace(rows, changed_rows))
     error = fails(check)
 
-    assert error.startswith(f"{path}: differs from submission_task_{task}.csv in mine.zip")
+    assert error.startswith(f"{csv}: differs from submission_task_{task}.csv in mine.zip")
 
 
 def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
@@ -326,14 +341,16 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     evaluated = submit("evaluation", 1, "submission_task_1.csv", content)
     assert evaluated.code == 0
     assert evaluated.errors == []
-    # The predictions of five of the six pairs are right. Because there are so few students, the
-    # score is shown with an interval and without a standard error.
+    # The predictions of five of the six pairs are right: 5 / 6 = 0.8333. Because there are so few
+    # students, the score is shown with an interval and without a standard error.
     score = "score 0.8333, 95 % interval 0.1487 to 0.9931 (accuracy on 6 pairs of 3 students)"
     assert score in evaluated.stdout
-    named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
-    assert named in evaluated.stdout
+    counted = "2 rows hold pairs that are not in"
+    note = f"{counted} {tmp_path}/given/answers.csv, first row 5 with User"
+    assert note in evaluated.stdout
     assert "QuestionId 98; UserId 9 and QuestionId 99: ignored" in evaluated.stdout
-    assert named in read_page((tmp_path / "scores/scores_task_1_own.html").read_text()).text
+    page = read_page((tmp_path / "scores/scores_task_1_own.html").read_text())
+    assert note in page.text
 
 
 # An entry with two faults in its main file and one fault in table.py. The file not_imported.py has
@@ -378,22 +395,25 @@ def test_an_entry_of_task_4_is_checked_by_its_code_and_a_game(
 
     If the game finds a fault, this fault is the last message. `files` are the entry's files, and
     `expected` has a part of each message. An entry without faults is valid, and the checker lists
-    its files.
+    the file with its class, and then its files of weights.
 
     `sandbox/test_isolated_entry.py` tests all faults that a game can find.
     """
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
-    # The checker lists the file with the class first, and then the files of weights.
-    weights = sorted(name for name in files if "model_task_4" in name and name != ENTRY_FILE)
-    its_files = f"its files: {', '.join([ENTRY_FILE, *weights])}\n"
+
+    errors = done.stderr.splitlines()
+    for error, part in zip(errors, expected, strict=True):
+        assert error.startswith(f"error: {path}")
+        assert part in error
+
+    other_files = set(files) - {ENTRY_FILE}
+    weights = sorted(name for name in other_files if "model_task_4" in name)
+    list_of_files = f"its files: {', '.join([ENTRY_FILE, *weights])}\n"
     is_valid = not expected
     assert done.returncode == (0 if is_valid else 2)
     assert ("valid for task 4" in done.stdout) == is_valid
-    assert (its_files in done.stdout) == is_valid
-    for line, part in zip(done.stderr.splitlines(), expected, strict=True):
-        assert line.startswith(f"error: {path}")
-        assert part in line
+    assert (list_of_files in done.stdout) == is_valid
 
 
 @pytest.mark.parametrize(

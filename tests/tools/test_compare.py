@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common import metrics
+from common.arrays import IntArray
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.record import Result
@@ -66,19 +67,22 @@ def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare, wor
 def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
     compare: Compare,
 ) -> None:
-    """Scores 1 and 2 of the record are compared: the majority model (A), and factorisation (B)."""
+    """Scores 1 and 2 of the record are compared: the majority model (A), and factorisation (B).
+
+    If the two scores change places, A is better by the same number.
+    """
     output = comparison_in(compare("1 2"))
     assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
-    figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
-    assert figures
-    better, low, high = map(float, figures.groups())
-    assert 0 < low < better < high < 0.2
+    match = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
+    assert match
+    difference, low, high = map(float, match.groups())
+    assert 0 < low < difference < high < 0.2
     assert "McNemar's exact test: p < 0.0001" in output
-    # If the two scores change places, A is better by the same number: the sentence is the same,
-    # with A instead of B.
+
+    sentence_about_b = match[0]
+    sentence_about_a = "A" + sentence_about_b.removeprefix("B")
     other_order = " ".join(compare("2 1").split())
-    sentence_about_b = figures[0]
-    assert sentence_about_b.replace("B", "A", 1) in other_order
+    assert sentence_about_a in other_order
 
 
 def test_without_arguments_the_scores_of_the_record_are_listed(
@@ -130,12 +134,13 @@ def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
     """
     output = " ".join(compare("random entropy").split())
     assert "the pairs drawn again 2,000 times" in output
-    pattern = r"of \d+ pairs .* interval (\S+) to ([^)]+)\) .* differ by about (\S+) or more"
-    match = re.search(pattern, output)
+    interval = r"interval (\S+) to ([^)]+)\)"
+    detectable = r"differ by about (\S+) or more"
+    match = re.search(rf"of \d+ pairs .* {interval} .* {detectable}", output)
     assert match
     low, high, smallest_detectable = map(float, match.groups())
     assert smallest_detectable > 0
-    # The figures are shown with two decimals.
+    # The figures are shown with two decimals, so the expected one may be off by 0.005.
     assert smallest_detectable == pytest.approx((high - low) / 2, abs=0.0051)
 
 
@@ -167,7 +172,7 @@ def test_scores_that_cannot_be_compared_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    ("name_of_score", "expected"),
     [
         # Score 1 (task 1) and score 2 (a related challenge) have the same model. The tool takes the
         # score of the task, 1. The line of score 1 names no file of outcomes.
@@ -180,25 +185,28 @@ def test_scores_that_cannot_be_compared_are_refused(
     ],
 )
 def test_scores_without_outcomes_or_with_other_ones_are_refused(
-    tmp_path: Path, word: str, expected: str
+    tmp_path: Path, name_of_score: str, expected: str
 ) -> None:
     """To compare scores, the tool needs files of outcomes, which say which predictions are right.
 
-    The record has four scores. Score 1 is of a majority model in task 1 (`RESULT`), and score 2 is
-    of a majority model in a related challenge; neither has outcomes. Scores 3 and 4 are of the
-    models "gone" and "other". The test compares a score with itself. `word` names the score by its
-    number in the record or by its model, and `expected` is a part of the message.
+    The test compares a score with itself. The score is named by its number in the record, or by its
+    model. `expected` is a part of the message.
     """
-    related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    # The score of these outcomes is the mean of the accuracies of the two parts,
+    # Scores 1 and 2 of the record are of a majority model and have no outcomes.
+    in_task_1 = RESULT
+    in_related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
+    # Score 3: no file of outcomes has this fingerprint.
+    gone = replace(RESULT, model="gone", outcomes="0" * 16)
+    # Score 4: the score of these outcomes is the mean of the accuracies of the two parts,
     # (2/2 + 1/4) / 2 = 0.625. But the record says 0.6.
     two_parts = make_outcomes([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
-    digest = outcomes.write(tmp_path / "outcomes", two_parts)
-    other = replace(RESULT, model="other", outcomes=digest)
-    # No file of outcomes has this fingerprint.
-    gone = replace(RESULT, model="gone", outcomes="0" * 16)
-    path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, other)
-    assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
+    fingerprint = outcomes.write(tmp_path / "outcomes", two_parts)
+    other = replace(RESULT, model="other", outcomes=fingerprint)
+    record = write_record(tmp_path / "results.jsonl", in_task_1, in_related, gone, other)
+
+    error = fails([*COMPARE, name_of_score, name_of_score, "--results", record])
+
+    assert re.search(expected, error)
 
 
 def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any = None) -> Outcomes:
@@ -217,31 +225,34 @@ def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any =
 def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_path: Path) -> None:
     """Two entries, "idea" and "other", have several scores in the record.
 
-    The tool compares the latest scores that are on the same answers.
+    The tool compares the latest scores that are on the same answers. It says which other scores of
+    the two entries are in the record.
     """
 
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
         """Return a result of a model on four answers of two students.
 
         `right` says which answers are predicted right. The four answers are answers to the
-        questions `first_question`, `first_question` + 1 and so on.
+        questions `first_question`, `first_question` + 1 and so on. The score is from this day of
+        January 2026.
         """
         questions = range(first_question, first_question + len(right))
-        outcome = make_outcomes(right, student=[1, 1, 2, 2], question=questions)
+        predictions = make_outcomes(right, student=[1, 1, 2, 2], question=questions)
+        # The twelve digits are arbitrary, but the same for the same questions.
+        fingerprint_of_true_answers = f"{first_question:012}"
         return replace(
             RESULT,
             model=model,
             score=sum(right) / len(right),
             time=f"2026-01-0{day}T10:00:00+00:00",
-            # The fingerprint of the true answers. Its twelve digits are arbitrary, but the same for
-            # the same questions.
-            data=f"{first_question:012}",
-            outcomes=outcomes.write(tmp_path / "outcomes", outcome),
+            data=fingerprint_of_true_answers,
+            outcomes=outcomes.write(tmp_path / "outcomes", predictions),
         )
 
     # The days are the numbers of the scores in the record. Score 5 of "idea" is on other questions
-    # than the scores of "other". So the tool compares scores 3 and 4.
-    path = write_record(
+    # than the scores of "other". So the tool compares score 3 of "idea" (2 of 4 answers are right)
+    # with score 4 of "other" (3 of 4 answers are right).
+    record = write_record(
         tmp_path / "results.jsonl",
         scored("idea", [0, 0, 0, 0], day=1),
         scored("other", [1, 0, 0, 0], day=2),
@@ -249,7 +260,7 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
         scored("other", [1, 1, 1, 0], day=4),
         scored("idea", [1, 1, 1, 1], day=5, first_question=10),
     )
-    output = succeeds([*COMPARE, "idea", "other", "--results", path])
+    output = succeeds([*COMPARE, "idea", "other", "--results", record])
     # Join lines, because the tool breaks lines at 80 characters.
     printed = " ".join(output.split())
     assert printed.startswith(
@@ -285,29 +296,46 @@ def test_mcnemar_is_not_applied_to_an_answer_that_is_predicted_twice() -> None:
 def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None:
     """The interval extends over 1.96 clustered standard errors on either side of the difference.
 
-    A is right on 60 % of the answers, B on 63 %. So the true difference is 0.03.
+    In 40 random cases, A is right on 60 % of the answers, B on 63 %. So the true difference is
+    0.03.
     """
     true_difference = 0.03
     n_covered = 0
     half_widths_in_errors = []
     for seed in range(40):
-        rng = np.random.default_rng(seed)
-        student = np.repeat(np.arange(150), rng.integers(1, 30, 150))
-        # The gain of B differs between students, so that the outcomes of a student's answers are
-        # correlated.
-        gain = rng.normal(true_difference, 0.15, 150)[student]
-        chance = rng.random(len(student))
-        a = make_outcomes(chance < 0.6, student=student)
-        b = make_outcomes(chance < np.clip(0.6 + gain, 0, 1), student=student)
-        # The first line says, for example, "… (95 % interval 0.0151 to 0.0472)".
-        match = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
+        student, a, b = draw_two_entries(seed, true_difference)
+        verdict, *_ = describe(TASK_1, a, b)
+        # The verdict says, for example, "… (95 % interval 0.0151 to 0.0472)".
+        match = re.search(r"interval (\S+) to ([^)]+)\)", verdict)
         assert match
         low, high = map(float, match.groups())
         n_covered += low <= true_difference <= high
-        error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
+        differences = b.right.astype(float) - a.right
+        error = metrics.clustered_standard_error(differences, student)
         half_width = (high - low) / 2
         half_widths_in_errors.append(half_width / error)
     # If an interval covers the difference with a probability of 95 %, about 38 of the 40 intervals
     # cover it, and the probability that fewer than 35 do is 1.4 %.
     assert 35 <= n_covered <= 40
     assert np.mean(half_widths_in_errors) == pytest.approx(1.96, rel=0.03)
+
+
+def draw_two_entries(seed: int, true_difference: float) -> tuple[IntArray, Outcomes, Outcomes]:
+    """Draw the outcomes of two entries, A and B, on the answers of 150 students.
+
+    Return the student of each answer, and the outcomes of A and of B. A is right with a probability
+    of 0.6, and B with a probability that is greater by `true_difference`.
+    """
+    n_students = 150
+    rng = np.random.default_rng(seed)
+    n_answers_of_students = rng.integers(1, 30, n_students)
+    student = np.repeat(np.arange(n_students), n_answers_of_students)
+    # The gain of B differs between students, so that the outcomes of a student's answers are
+    # correlated.
+    gain_of_students = rng.normal(true_difference, 0.15, n_students)
+    p_of_b = np.clip(0.6 + gain_of_students[student], 0, 1)
+    # Both entries have the same luck with an answer: it is hard for both or easy for both.
+    luck = rng.random(len(student))
+    a = make_outcomes(luck < 0.6, student=student)
+    b = make_outcomes(luck < p_of_b, student=student)
+    return student, a, b

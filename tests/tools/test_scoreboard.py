@@ -160,7 +160,7 @@ def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
 
 
 def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
-    """Each interrupted fit of the present code has a row of its own in the table.
+    """Each interrupted fit of the present code has a row of its own, the best score first.
 
     The scores of finished fits are averaged over seeds. If two finished fits have the same seed,
     the later score replaces the earlier one, and `n_replaced` counts the replaced score. But
@@ -169,23 +169,20 @@ def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
     A fit of earlier code is not in the rows of the table, but in its list `former`.
     """
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
-    results = [
-        # This fit is of earlier code: its fingerprint "aa" differs from the later "bb".
-        replace(interrupted, seed=0, score=0.5, time=DAYS[0], code="aa"),
+    # The fingerprint of its code, "aa", differs from the later "bb".
+    of_earlier_code = replace(interrupted, seed=0, score=0.5, time=DAYS[0], code="aa")
+    of_present_code = [
         replace(interrupted, seed=1, score=0.1, time=DAYS[1], code="bb"),
         # The next two fits have the same seed.
         replace(interrupted, seed=2, score=0.2, time=DAYS[2], code="bb"),
         replace(interrupted, seed=2, score=0.3, time=DAYS[3], code="bb"),
     ]
-    (table,) = scoreboard.make_tables(results)
-    score_by_name = {row.name: row.score for row in table.rows}
-    assert score_by_name == {
-        "majority (fit interrupted; 2026-01-04 10:00 UTC)": 0.3,
-        "majority (fit interrupted; 2026-01-03 10:00 UTC)": 0.2,
-        "majority (fit interrupted; 2026-01-02 10:00 UTC)": 0.1,
-    }
-    assert [row.score for row in table.rows] == [0.3, 0.2, 0.1]
-    assert [row.n_seeds for row in table.rows] == [1, 1, 1]
+    (table,) = scoreboard.make_tables([of_earlier_code, *of_present_code])
+    assert [(row.name, row.score, row.n_seeds) for row in table.rows] == [
+        ("majority (fit interrupted; 2026-01-04 10:00 UTC)", 0.3, 1),
+        ("majority (fit interrupted; 2026-01-03 10:00 UTC)", 0.2, 1),
+        ("majority (fit interrupted; 2026-01-02 10:00 UTC)", 0.1, 1),
+    ]
     assert [row.score for row in table.former] == [0.5]
     assert table.n_replaced == 0
 
@@ -193,18 +190,17 @@ def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
 def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
     """A submission is scored, the code is edited, and the same submission is scored again.
 
-    The row of the second score says "made by earlier code". Later the edited code makes a new
-    submission. The row then shows the score of the new submission, 0.7, and the earlier scores move
-    to the list `former`. `RESULT`, the score of the first submission, is 0.6.
+    Until the edited code makes a new submission, the row of the score says "made by earlier code".
+    Then the row shows the score of the new submission, and the earlier scores move to the list
+    `former`.
     """
-    before_edit = replace(RESULT, time=DAYS[0], code="aa")
+    before_edit = replace(RESULT, time=DAYS[0], code="aa", score=0.6)
     after_edit = replace(before_edit, time=DAYS[1], doubts=[EARLIER_CODE])
-    by_edited_code = replace(before_edit, time=DAYS[2], code="bb", score=0.7)
-
     (row,) = rows_of(before_edit, after_edit)
     assert row.name == "majority (made by earlier code)"
     assert row.score == 0.6
 
+    by_edited_code = replace(before_edit, time=DAYS[2], code="bb", score=0.7)
     (table,) = scoreboard.make_tables([before_edit, after_edit, by_edited_code])
     assert [(row.name, row.score) for row in table.rows] == [("majority", 0.7)]
     assert [(row.name, row.score) for row in table.former] == [("majority", 0.6)]
@@ -238,32 +234,34 @@ def test_a_replaced_score_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "summary"),
+    ("change", "title"),
     [
         ({"code": "bb"}, "Scores of earlier code of these models"),
         ({"data": "b" * 12}, "Scores on earlier answers, not comparable"),
     ],
 )
-def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
+def test_earlier_scores_are_set_apart(change: dict[str, Any], title: str) -> None:
     """A score from before a change of code or data is shown only in a folded part of the page.
 
-    `EARLY` is the score before the change, 0.9. `changed` is the field that differs in the scores
-    after the change: the fingerprint of the code or the fingerprint of the answers. The two scores
-    after the change have different seeds, and are averaged.
+    `EARLY` is the score before the change, 0.9. `change` is the field that differs in the scores
+    after the change: the fingerprint of the code or the fingerprint of the answers. `title` is the
+    title of the folded part.
     """
     after_change = [
-        replace(seeded("idea", 1, 0.7, DAYS[1]), **changed),
-        replace(seeded("idea", 2, 0.6, DAYS[2]), **changed),
+        replace(seeded("idea", seed=1, score=0.7, time=DAYS[1]), **change),
+        replace(seeded("idea", seed=2, score=0.6, time=DAYS[2]), **change),
     ]
     results = [*after_change, EARLY]
 
+    # The two scores after the change have different seeds, and are averaged: their mean is 0.65,
+    # and their standard deviation is √(2 · 0.05²) = 0.0707.
     text = text_of(*results)
     assert "0.6500 ± 0.0707" in text
     assert "0.9000" not in text
     assert "1 scores of earlier code or on earlier answers: see the page." in text
 
     folded = page_of(*results).folded
-    assert folded.startswith(summary)
+    assert folded.startswith(title)
     assert "0.9000" in folded
     assert "0.6500" not in folded
 
@@ -322,8 +320,9 @@ def test_scores_of_different_tests_are_in_different_tables() -> None:
 def test_tables_are_grouped_by_the_origin_of_the_answers() -> None:
     """Official answers come first and simulated ones last.
 
-    The scoreboard gets the results in the opposite order, `OUT_OF_ORDER`. The last section explains
-    the published scores of 2020, which are also shown beside scores on official answers.
+    Below the heading of each origin, the page has a heading for each table. The scoreboard gets the
+    results in the opposite order, `OUT_OF_ORDER`. The last section of the page explains the
+    published scores of 2020, which are also shown beside scores on official answers.
     """
     assert page_of(*OUT_OF_ORDER).headings == [
         "Scoreboard",
@@ -351,13 +350,17 @@ def test_scores_on_the_same_answers_are_in_one_table_with_the_best_known_origin(
     """Two scores may be on the same answers although the record names different origins.
 
     One reason is that earlier versions of the kit recorded official answers as of unknown origin.
+    The answers are the same, because the fingerprint in `RESULT` is the same for both scores.
     """
     results = [
         replace(RESULT, model=f"model {number}", origin=origin)
         for number, origin in enumerate(origins)
     ]
     (table,) = scoreboard.make_tables(results)
-    assert (table.origin, len(table.rows), table.earlier) == (expected, 2, [])
+    assert table.origin == expected
+    assert len(table.rows) == 2
+    # No score is set apart as a score on earlier answers.
+    assert table.earlier == []
 
 
 def test_scores_on_answers_without_a_fingerprint_keep_their_origin() -> None:
@@ -406,11 +409,14 @@ def test_without_scores_the_page_says_so_and_nothing_is_printed() -> None:
 def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> None:
     """Texts that look like HTML or TeX are shown as they are, on the terminal and on the page."""
     looks_like_code = "<i>\"'&x</i> $\\frac{$"
-    fields: dict[str, Any] = dict.fromkeys(
-        ("model", "rules", "command", "submission"), looks_like_code
-    )
     result = replace(
-        RESULT, options={"files": looks_like_code}, parts={looks_like_code: 0.5}, **fields
+        RESULT,
+        model=looks_like_code,
+        rules=looks_like_code,
+        command=looks_like_code,
+        submission=looks_like_code,
+        options={"files": looks_like_code},
+        parts={looks_like_code: 0.5},
     )
     record = write_record(tmp_path / "results.jsonl", result)
 
@@ -421,7 +427,8 @@ def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> N
     name = f"{looks_like_code} {looks_like_code}"
     assert f"{name} 0.6000" in " ".join(done.stdout.split())
     page = read_page((tmp_path / "scoreboard.html").read_text())
-    assert page.table("Task 1").row(name)[1] == "0.6000"
+    _name, score, *_ = page.table("Task 1").row(name)
+    assert score == "0.6000"
     assert [chart.titles for chart in page.charts] == [[f"{name}: 0.6000"]]
 
 
