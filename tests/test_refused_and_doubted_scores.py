@@ -22,8 +22,10 @@ MAJORITY = "task_1/sample_model_majority.py"
 SCORE = ["task_1/local_evaluation.py"]
 SUBMISSION = "data/test_output/test_submission_task_1"
 SEEN = "was made from train_task_1_2.csv, which holds the answers that it is scored on"
-# The evaluation prints this if no record beside a submission says how it was made.
-UNKNOWN = "note: may have seen these answers: no record says what it has learned from\n"
+# The evaluation prints this note if no record beside a submission says how it was made.
+NOTE_OF_UNKNOWN_SOURCES = (
+    "note: may have seen these answers: no record says what it has learned from\n"
+)
 
 pytestmark = needs_blocks(MAJORITY)
 
@@ -91,12 +93,13 @@ def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
     """
     succeeds([MAJORITY, "--local"], kit=kit)
     with_record = succeeds(SCORE, kit=kit)
-    (kit / f"{SUBMISSION}.json").unlink()
+    record = kit / f"{SUBMISSION}.json"
+    record.unlink()
 
     without_record = succeeds(SCORE, kit=kit)
 
-    assert UNKNOWN not in with_record
-    assert UNKNOWN in without_record
+    assert NOTE_OF_UNKNOWN_SOURCES not in with_record
+    assert NOTE_OF_UNKNOWN_SOURCES in without_record
     doubt = "may have seen these answers"
     assert read_last_doubts(kit) == [doubt]
     assert doubt in (kit / "data/test_output/scores_task_1.html").read_text()
@@ -152,25 +155,25 @@ def test_a_copy_of_the_hidden_answers_gives_no_score_to_an_entry_that_has_seen_t
     The copy lies in another folder, without the record of the split. The copy is either the same
     file, or has nine tenths of the rows in another order (`is_saved_anew`).
     """
-    valid = kit / "data/test_input/valid_task_1_2.csv"
-    copy = tmp_path / "mine" / valid.name
+    hidden_answers = kit / "data/test_input/valid_task_1_2.csv"
+    copy = tmp_path / "mine" / hidden_answers.name
     copy.parent.mkdir()
     if is_saved_anew:
-        pd.read_csv(valid).sample(frac=0.9, random_state=0).to_csv(copy, index=False)
+        pd.read_csv(hidden_answers).sample(frac=0.9, random_state=0).to_csv(copy, index=False)
     else:
-        shutil.copy(valid, copy)
+        shutil.copy(hidden_answers, copy)
     succeeds([MAJORITY, "--local", "--input_dir", kit / "data/train_data"], kit=kit)
     error = fails([*SCORE, "--input_dir", copy.parent, "--output_dir", tmp_path], kit=kit)
-    # The training file holds all answers of the copy: 2,560, or nine tenths of them. The message
-    # goes on with this number.
-    assert "was made from data/train_data/train_task_1_2.csv, which holds 2," in error
+    # The training file holds all answers of the copy: 2,560, or nine tenths of them, 2,304.
+    n_answers = "2,304" if is_saved_anew else "2,560"
+    assert f"was made from data/train_data/train_task_1_2.csv, which holds {n_answers}" in error
 
 
-@pytest.mark.parametrize("name", ["own.csv", "valid_task_1_2.csv"])
+@pytest.mark.parametrize("name_of_file", ["own.csv", "valid_task_1_2.csv"])
 def test_an_own_file_of_true_answers_is_compared_with_the_training_answers_beside_it(
-    kit: Path, tmp_path: Path, name: str
+    kit: Path, tmp_path: Path, name_of_file: str
 ) -> None:
-    """A user scores on a file of true answers whose rows are all among the training answers.
+    """A user scores on a file of 100 true answers, which are all among the training answers.
 
     The kit knows that the two parts of its own splits share no answers. It does not know this of a
     user's file, even if the file has the name of a split. So it compares the file with the training
@@ -180,25 +183,25 @@ def test_an_own_file_of_true_answers_is_compared_with_the_training_answers_besid
     folder.mkdir()
     shutil.copy(kit / "data/train_data/train_task_1_2.csv", folder)
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
-    valid.sample(100, random_state=0).to_csv(folder / name, index=False)
+    true_answers = valid.sample(100, random_state=0)
+    true_answers.to_csv(folder / name_of_file, index=False)
     succeeds([MAJORITY, "--local", "--input_dir", folder], kit=kit)
-    flags = ["--input_dir", folder, "--ref_data", name, "--output_dir", tmp_path]
+    flags = ["--input_dir", folder, "--ref_data", name_of_file, "--output_dir", tmp_path]
     assert "which holds 100 of the 100 answers" in fails([*SCORE, *flags], kit=kit)
 
 
 def test_a_ranking_that_has_learned_from_a_copy_of_the_panel_gets_no_score(kit: Path) -> None:
     """A panel is a file of experts' judgements, which score the rankings of task 3.
 
-    The entry task_3/peeks.py opens a copy of the judgements, with the rows in another order.
+    The entry task_3/peeks.py opens a copy of the 25 judgements, with the rows in another order.
     """
     panel = pd.read_csv(kit / "data/test_data/quality_response_remapped_public.csv")
     panel.sort_values("left").to_csv(kit / "panel.csv", index=False)
-    source = kit / "task_3/sample_model_entropy.py"
-    text = source.read_text(encoding="utf-8").replace(
-        "    # ---- End of the model.",
-        "    open('panel.csv').close()\n    # ---- End of the model.",
-    )
-    (kit / "task_3/peeks.py").write_text(text, encoding="utf-8")
+    sample = (kit / "task_3/sample_model_entropy.py").read_text(encoding="utf-8")
+    end_of_model = "    # ---- End of the model."
+    open_copy = "    open('panel.csv').close()\n"
+    peeking = sample.replace(end_of_model, f"{open_copy}{end_of_model}")
+    (kit / "task_3/peeks.py").write_text(peeking, encoding="utf-8")
     succeeds(["task_3/peeks.py"], kit=kit, cwd=kit)
     error = fails(["task_3/local_evaluation.py", "--phase", "public"], kit=kit)
     assert "was made from panel.csv, which holds 25 of the 25 answers" in error
@@ -232,7 +235,7 @@ def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: 
     """
     (kit / "task_1/own_way.py").write_text(OWN_WAY, encoding="utf-8")
     succeeds(["task_1/own_way.py"], kit=kit)
-    assert UNKNOWN in succeeds(SCORE, kit=kit)
+    assert NOTE_OF_UNKNOWN_SOURCES in succeeds(SCORE, kit=kit)
 
 
 def test_a_model_of_the_science_exam_is_not_scored_on_questions_that_it_has_seen(
@@ -245,13 +248,14 @@ def test_a_model_of_the_science_exam_is_not_scored_on_questions_that_it_has_seen
     folder = "related_challenges/science_exam"
     succeeds([f"{folder}/generate_sample.py"], kit=kit)
     succeeds([f"{folder}/local_data_split.py"], kit=kit)
-    ranker = [f"{folder}/sample_model_ranker.py"]
+    run_model = [f"{folder}/sample_model_ranker.py"]
     evaluate = [f"{folder}/local_evaluation.py"]
-    succeeds(ranker, kit=kit)
+    succeeds(run_model, kit=kit)
     assert "was made from train.csv, which holds the answers" in fails(evaluate, kit=kit)
 
-    # With --local, each question is predicted by a model that has not seen it.
-    succeeds([*ranker, "--local"], kit=kit)
+    # With --local, each question is predicted by a model that has not seen it. So the evaluation
+    # prints no note with a doubt.
+    succeeds([*run_model, "--local"], kit=kit)
     assert "note: " not in succeeds(evaluate, kit=kit)
 
 
@@ -307,21 +311,23 @@ def test_guesses_of_a_related_challenge_are_not_scored_on_other_queries(kit: Pat
 def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) -> None:
     """A user makes a submission, edits the code, and scores the submission once more.
 
-    The evaluation then prints a note, and the record of scores gets a doubt. A new submission by
-    the edited code has no note.
+    The evaluation then prints a note, the record of scores gets a doubt, and a comparison says that
+    the code has changed. A new submission by the edited code has no note.
     """
-    script = add_to_model(kit, "idea", "")
+    # An entry that differs from the majority model only by its name.
+    script = add_to_model(kit, "idea", lines="")
     succeeds([script, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)
     with (kit / script).open("a", encoding="utf-8") as file:
         file.write("# An edit.\n")
 
-    edited = succeeds(SCORE, kit=kit)
+    printed_after_edit = succeeds(SCORE, kit=kit)
 
-    assert f"note: {script} or a file that it imports has changed since" in edited
+    assert f"note: {script} or a file that it imports has changed since" in printed_after_edit
     assert read_last_doubts(kit) == ["made by earlier code"]
-    listed = succeeds(["-m", "tools.compare", "1", "2"], kit=kit)
-    assert "task_1/idea.py has changed since" in " ".join(listed.split())
+    # Compare the scores 1 (before the edit) and 2 (after the edit) of the record.
+    comparison = succeeds(["-m", "tools.compare", "1", "2"], kit=kit)
+    assert "task_1/idea.py has changed since" in " ".join(comparison.split())
 
     succeeds([script, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)
@@ -336,11 +342,11 @@ def test_a_score_is_marked_if_a_helper_outside_the_kit_has_changed(
     After the entry has made its submission, the helper is edited or deleted. The present code may
     get another score than the submission, so the evaluation prints a note.
     """
-    script = add_to_model(kit, "idea", "    import helper\n")
-    folder = tmp_path / "task_1"
-    folder.mkdir()
-    entry = Path(shutil.move(kit / script, folder))
-    helper = folder / "helper.py"
+    script = add_to_model(kit, "idea", lines="    import helper\n")
+    folder_outside = tmp_path / "task_1"
+    folder_outside.mkdir()
+    entry = Path(shutil.move(kit / script, folder_outside))
+    helper = folder_outside / "helper.py"
     helper.touch()
     succeeds([entry, "--local"], kit=kit)
     assert "note: " not in succeeds(SCORE, kit=kit)

@@ -160,12 +160,19 @@ def test_revision_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_packages_that_differ_from_the_pinned_ones_are_named(tmp_path: Path) -> None:
-    for name in ("requirements.txt", "requirements-dev.txt"):
-        (tmp_path / name).write_text(f"numpy=={np.__version__}\n")
+    """A package is named if its version differs, or if it is missing.
+
+    The packages that only tests need, in requirements-dev.txt, may be missing: then they are not
+    named.
+    """
+    requirements = tmp_path / "requirements.txt"
+    requirements_of_tests = tmp_path / "requirements-dev.txt"
+    requirements.write_text(f"numpy=={np.__version__}\n")
+    requirements_of_tests.write_text(f"numpy=={np.__version__}\n")
     assert machine.describe_packages(tmp_path) == "all as pinned"
-    (tmp_path / "requirements.txt").write_text("numpy==0.1\nno-such-package==2.0\n")
-    # A package that only tests need may be missing.
-    (tmp_path / "requirements-dev.txt").write_text("pytest==0.2\nno-such-test-package==2.0\n")
+
+    requirements.write_text("numpy==0.1\nno-such-package==2.0\n")
+    requirements_of_tests.write_text("pytest==0.2\nno-such-test-package==2.0\n")
     assert machine.describe_packages(tmp_path) == (
         f"numpy {np.__version__} (pinned: 0.1), "
         "no-such-package is not installed (pinned: 2.0), "

@@ -22,8 +22,10 @@ def run_mastery(kit: Path, *flags: str) -> pd.DataFrame:
 def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -> None:
     """The table has a row for each student and subject, at all levels of the tree of subjects.
 
-    The subjects of level 1, such as Number or Algebra, are called areas. `Share` is the share of
-    right answers that is expected of the student, in the interval from `Low` to `High`.
+    The subjects of level 1, such as Number or Algebra, are called areas. An answer belongs to at
+    most one area, and nearly all answers belong to an area. `Share` is the share of right answers
+    that is expected of the student, in the interval from `Low` to `High`. It grows with the share
+    of the student's answers that are right.
     """
     table = run_mastery(tiny_kit)
     assert list(table) == [
@@ -36,21 +38,21 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
         "Low",
         "High",
     ]
-    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
-    tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
     # Every SubjectId in the table has its name from the metadata.
-    names = tree.set_index("SubjectId")["Name"]
-    assert (table["Name"] == names.loc[table["SubjectId"]].to_numpy()).all()
-    # A subject of level 1 is an area. An answer belongs to at most one area, and nearly all answers
-    # belong to an area.
-    n_in_areas = table[table["Level"] == 1].groupby("UserId")["Answers"].sum()
+    tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
+    name_by_id = tree.set_index("SubjectId")["Name"]
+    assert (table["Name"] == name_by_id.loc[table["SubjectId"]].to_numpy()).all()
+
+    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
+    areas = table[table["Level"] == 1]
+    n_in_areas = areas.groupby("UserId")["Answers"].sum()
     n_answers = answers["UserId"].value_counts().loc[n_in_areas.index]
     assert (n_in_areas <= n_answers).all()
     assert n_in_areas.sum() > 0.9 * len(answers)
+
     assert table["Share"].between(table["Low"], table["High"]).all()
-    # Students with more right answers are expected to know more.
     share_right = answers.groupby("UserId")["IsCorrect"].mean()
-    expected_share = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
+    expected_share = areas.groupby("UserId")["Share"].mean()
     assert share_right.loc[expected_share.index].corr(expected_share) > 0.8
 
 
@@ -61,28 +63,32 @@ def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     number of answers, and the share and its interval in percent.
     """
     students = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")["UserId"].unique()
-    chosen = sorted(int(student) for student in students[:3])
-    table = run_mastery(tiny_kit, "--students", *map(str, reversed(chosen)))
+    class_of_three = sorted(int(student) for student in students[:3])
+    table = run_mastery(tiny_kit, "--students", *map(str, reversed(class_of_three)))
     page = (tiny_kit / "data/test_output/mastery.html").read_text(encoding="utf-8")
     assert "From simulated answers." in page
-    assert re.findall(r'<th scope="row">(\d+)</th>', page) == [str(s) for s in chosen]
-    areas = table[(table["Level"] == 1) & table["UserId"].isin(chosen)]
+    shown_students = re.findall(r'<th scope="row">(\d+)</th>', page)
+    assert shown_students == [str(student) for student in class_of_three]
+
     # A cell holds the name of the area, the number of answers, the share, and its interval.
     pattern = r'title="([^:"]+): (\d+) answers">(\d+)<small>(\d+) to (\d+)</small>'
     cells = re.findall(pattern, page)
+    areas = table[(table["Level"] == 1) & table["UserId"].isin(class_of_three)]
     assert len(cells) == len(areas)
-    # The first row of the table must be on the page. So among the cells of the row's area, one cell
-    # must hold the numbers of the row.
+
+    # The first row of the table must be on the page. So among the cells of the row's area, the
+    # nearest cell must hold the numbers of the row.
     first_row = areas.iloc[0]
     percents = (100 * first_row[["Share", "Low", "High"]]).round()
-    expected = np.array([first_row["Answers"], *percents], float)
-    # A row of `numbers` holds the numbers of a cell: the number of answers and three percents.
-    cells_of_area = [cell for cell in cells if cell[0] == first_row["Name"]]
-    numbers = np.array([cell[1:] for cell in cells_of_area], float)
-    # The page shows whole percents, rounded from exact shares. `expected` is rounded from the four
-    # decimals of the table, so it may differ by 1 percent.
-    largest_difference = np.abs(numbers - expected).max(axis=1)
-    assert largest_difference.min() <= 1
+    expected_numbers = np.array([first_row["Answers"], *percents], float)
+    distances = []
+    for name, *numbers in cells:
+        if name == first_row["Name"]:
+            differences = np.array(numbers, float) - expected_numbers
+            distances.append(np.abs(differences).max())
+    # The page shows whole percents, rounded from exact shares. The expected percents are rounded
+    # from the four decimals of the table, so they may differ by 1.
+    assert min(distances) <= 1
     # This raises an error if the page is not well formed.
     read_page(page)
 

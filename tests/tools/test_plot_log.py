@@ -77,10 +77,8 @@ def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
 def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
     """The page beside the first log has a chart for each kind of quantity, with curves of the runs.
 
-    Both logs begin with `SAME_RUN`, which has two losses and an accuracy. The page numbers these
-    two runs, because they have the same name. The second run of the first log, `STOPPED_RUN`, has 3
-    dimensions, a loss and an accuracy. The second run of the other log, `OWN_RUN`, has only a
-    quantity that the user has named "own".
+    The two logs hold four runs. Both logs begin with `SAME_RUN`, so the page numbers these two runs
+    of the same name.
     """
     succeeds([*PLOT, *logs])
     page = read_page(logs[0].with_suffix(".html").read_text(encoding="utf-8"))
@@ -88,14 +86,16 @@ def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
     assert " ".join(LINES) in page.text
     assert page.headings == ["Fits", "Loss", "Accuracy on held-out answers", "own"]
     loss, accuracy, own = page.charts
-    assert {*loss.titles} == {
+    assert set(loss.titles) == {
+        # `SAME_RUN` has two losses.
         "partial_vae (run 1), answers learned from",
         "partial_vae (run 1), held-out answers",
         "partial_vae (run 2), answers learned from",
         "partial_vae (run 2), held-out answers",
+        # `STOPPED_RUN` has one loss.
         "partial_vae --dimensions 3 --seed 4, answers learned from",
     }
-    # Three runs have an accuracy, and one has the quantity "own".
+    # These three runs have an accuracy. `OWN_RUN` has only the quantity "own".
     assert len(accuracy.titles) == 3
     assert len(own.titles) == 1
 

@@ -25,25 +25,34 @@ def read(kit: Path, name: str) -> pd.DataFrame:
 
 
 def test_tables_describe_the_questions_of_the_answers(tiny_kit: Path) -> None:
+    """The table holds the number of answers to each question, and the share of right ones.
+
+    The more difficult a question, the smaller the share. The page shows the numbers of answers,
+    students and questions.
+    """
     page = run_statistics(tiny_kit)
     assert "From simulated answers." in page
     # This raises an error if the page is not well formed.
     read_page(page)
+
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
-    by_question = answers.groupby("QuestionId")["IsCorrect"].agg(["size", "mean"])
+    is_correct_by_question = answers.groupby("QuestionId")["IsCorrect"]
     questions = read(tiny_kit, "questions.csv").set_index("question")
-    assert (questions["n_answers"] == by_question["size"]).all()
-    assert np.allclose(questions["share_right"], by_question["mean"], atol=1e-3)
-    # Difficult questions are answered correctly less often.
+    assert (questions["n_answers"] == is_correct_by_question.size()).all()
+    # The shares in the table are rounded.
+    assert np.allclose(questions["share_right"], is_correct_by_question.mean(), atol=1e-3)
     assert questions["difficulty"].corr(questions["share_right"]) < -0.7
-    for text in (f"{len(answers):,}", f"{answers['UserId'].nunique():,}", f"{len(questions):,}"):
-        assert f"<td>{text}</td>" in page
+
+    n_students = answers["UserId"].nunique()
+    for number in (len(answers), n_students, len(questions)):
+        assert f"<td>{number:,}</td>" in page
 
 
-def test_groups_are_those_of_the_metadata(tiny_kit: Path) -> None:
+def test_students_are_grouped_by_their_gender_in_the_metadata(tiny_kit: Path) -> None:
     """A row of the table compares how two groups of students, female and male, answer a question.
 
-    `n_group` and `n_reference` are the numbers of answers of the two groups to the question.
+    The columns `group` and `reference` name the two groups. `n_group` and `n_reference` are the
+    numbers of their answers to the question.
     """
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
     students = pd.read_csv(tiny_kit / "data/metadata/student_metadata_task_3_4.csv")
@@ -52,11 +61,13 @@ def test_groups_are_those_of_the_metadata(tiny_kit: Path) -> None:
     n_answers = pd.crosstab(answers["QuestionId"], answers["UserId"].map(gender))
     run_statistics(tiny_kit)
     table = read(tiny_kit, "question_groups.csv")
+    # The values of the column `Gender` in the metadata.
     gender_of_group = {"female": 1, "male": 2}
-    assert set(table["group"]) | set(table["reference"]) == set(gender_of_group)
+    assert {*table["group"], *table["reference"]} == set(gender_of_group)
     for row in table.itertuples():
-        assert row.n_group == n_answers.loc[row.question, gender_of_group[row.group]]
-        assert row.n_reference == n_answers.loc[row.question, gender_of_group[row.reference]]
+        n_answers_by_gender = n_answers.loc[row.question]
+        assert row.n_group == n_answers_by_gender[gender_of_group[row.group]]
+        assert row.n_reference == n_answers_by_gender[gender_of_group[row.reference]]
 
 
 def test_a_table_of_groups_takes_the_place_of_the_metadata(tiny_kit: Path) -> None:

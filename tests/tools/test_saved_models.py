@@ -24,20 +24,26 @@ def test_mastery_follows_from_the_model_of_a_sample(task: int, tiny_kit: Path) -
     The model has no effects of subjects. So the tool estimates the mastery of a subject from
     abilities alone, and says so on its page.
     """
-    save = ["--save_model", "model.npz"]
-    printed = succeeds([SAMPLE.format(task), *save], kit=tiny_kit, cwd=tiny_kit)
+    script = SAMPLE.format(task)
+    printed = succeeds([script, "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
     assert printed.startswith("written: model.npz (the fitted model)\n")
+
     succeeds(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+
+    # `Share` is the share of right answers that is expected of a student in a subject.
     table = pd.read_csv(tiny_kit / OUTPUT / "mastery.csv")
     assert table["Share"].between(table["Low"], table["High"]).all()
+    # Students with more right answers are expected to know more, in the subjects of level 1.
     answers = pd.read_csv(tiny_kit / "data/train_data/train_task_1_2.csv")
     share_right = answers.groupby("UserId")["IsCorrect"].mean()
     expected_share = table[table["Level"] == 1].groupby("UserId")["Share"].mean()
     assert share_right.loc[expected_share.index].corr(expected_share) > 0.7
+
     page = (tiny_kit / OUTPUT / "mastery.html").read_text(encoding="utf-8")
-    assert f"model.npz, written by python {SAMPLE.format(task)} --save_model model.npz" in page
+    assert f"model.npz, written by python {script} --save_model model.npz" in page
     assert "From simulated answers." in page
     assert "The model has no effects of subjects" in page
+    # This raises an error if the page is not well formed.
     read_page(page)
 
 
@@ -73,15 +79,16 @@ def test_a_saved_model_predicts_new_students(tiny_kit: Path) -> None:
     assert able.mean[0] @ direction > weak.mean[0] @ direction
 
 
-def reverse_the_rows(kit: Path) -> None:
+def reverse_training_answers(kit: Path) -> None:
+    """Change the file of training answers: write its rows in the opposite order."""
     path = kit / "data/train_data/train_task_1_2.csv"
     answers = pd.read_csv(path)
     answers.iloc[::-1].to_csv(path, index=False)
 
 
-def leave_out_the_record(kit: Path) -> None:
-    path = kit / "model.npz"
-    ItemResponse.load(path).save(path)
+def save_without_record(model: Path) -> None:
+    """Save a model again, without the record of the answers to which it was fitted."""
+    ItemResponse.load(model).save(model)
 
 
 def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
@@ -92,21 +99,23 @@ def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
     which answers it was fitted, if the file is cut off, and after the answers have changed.
     """
     succeeds([SAMPLE.format(1), "--save_model", "model.npz"], kit=tiny_kit, cwd=tiny_kit)
-    model = (tiny_kit / "model.npz").read_bytes()
+    model_file = tiny_kit / "model.npz"
+    model = model_file.read_bytes()
 
     message = fails([*MASTERY, "--tasks", "3/4"], kit=tiny_kit, cwd=tiny_kit)
     assert re.search(r"model.npz: was not fitted to .*train_task_3_4.csv, or that has", message)
 
-    leave_out_the_record(tiny_kit)
+    save_without_record(model_file)
     message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
     assert "model.npz: does not say to which answers it was fitted" in message
 
     without_end = model[:-100]
-    (tiny_kit / "model.npz").write_bytes(without_end)
-    assert "model.npz: cannot be read" in fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+    model_file.write_bytes(without_end)
+    message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
+    assert "model.npz: cannot be read" in message
 
-    (tiny_kit / "model.npz").write_bytes(model)
-    reverse_the_rows(tiny_kit)
+    model_file.write_bytes(model)
+    reverse_training_answers(tiny_kit)
     message = fails(MASTERY, kit=tiny_kit, cwd=tiny_kit)
     assert re.search(
         r"model.npz: was not fitted to .*train_task_1_2.csv, or that has changed since; it was "

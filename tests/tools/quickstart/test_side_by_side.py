@@ -14,18 +14,23 @@ from run_scripts import PATIENCE, wait_for
 
 
 def named_step(name: str, title: str = "task 1") -> Step:
-    """Return a step without commands that reads no data."""
+    """Return a step without commands that reads no data; `title` names its task."""
     return Step(title, name, commands=(), output_dir=Path(), data=())
 
 
 class Recorder:
-    """Stands for a machine with `n_cores`: records the steps that begin, and does not run them."""
+    """Stands for a machine with `n_cores`: records the steps that begin, and does not run them.
+
+    A step takes 10 ms, or ends when the test says so (`end_by_name`). It fails if its name begins
+    with "broken".
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
         # The names of the steps that have begun, in the order of their beginning.
         self.begun: list[str] = []
         # If a step's name is a key, the step runs until the test sets its event.
         self.end_by_name: dict[str, threading.Event] = {}
+        # The greatest number of steps that ran at the same time.
         self.most_at_a_time = 0
         self._n_running = 0
         self._lock = threading.Lock()
@@ -33,13 +38,14 @@ class Recorder:
         monkeypatch.setattr(side_by_side, "run_step", self.run_step)
 
     def run_step(self, python: str, step: Step, children: object) -> str:
-        """Replace the real `run_step`: a step takes 10 ms, and fails if its name is "broken…"."""
+        """Replace the real `run_step`: record a step, and return how long it seems to take."""
         with self._lock:
             self.begun.append(step.name)
             self._n_running += 1
             self.most_at_a_time = max(self.most_at_a_time, self._n_running)
         if step.name in self.end_by_name:
-            assert self.end_by_name[step.name].wait(PATIENCE)
+            was_ended_by_test = self.end_by_name[step.name].wait(PATIENCE)
+            assert was_ended_by_test
         else:
             time.sleep(0.01)
         with self._lock:
@@ -65,14 +71,15 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
     thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
     thread.start()
 
-    # The other worker begins the other steps from the quickest to the slowest.
+    # While the slowest step runs, the other worker begins the other steps from the quickest to the
+    # slowest.
     others = ["majority", "entropy", "item_response", "gradient_boosting"]
     assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
+    # The two workers begin at the same time, so "pytorch" is one of the first two steps.
     assert "pytorch" in recorder.begun[:2]
 
-    # Let the slowest step end.
     recorder.end_by_name["pytorch"].set()
-    thread.join(20)
+    thread.join(timeout=20)
     assert not thread.is_alive()
 
 
@@ -113,8 +120,13 @@ def test_results_and_failures_are_printed(
     begins with "broken".
     """
     Recorder(monkeypatch, n_cores=1)
-    steps = [named_step("broken_slow"), named_step("majority"), named_step("broken_2", "task 2")]
+    # The list of slow models.
     monkeypatch.setattr(side_by_side, "SLOW", ("broken_slow",))
+    steps = [
+        named_step("broken_slow"),
+        named_step("majority"),
+        named_step("broken_2", title="task 2"),
+    ]
 
     failures = side_by_side.run_side_by_side("python", steps)
 
