@@ -117,7 +117,9 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
     # The table has two lines of headings, a line for each of the two files and a line for the
     # blend. The columns are at least two blanks apart.
     _, _, *lines_of_files, line_of_blend = printed.splitlines()[:5]
-    names, weights, losses = [], [], []
+    names = []
+    weights = []
+    losses = []
     for line in lines_of_files:
         name, weight, loss, _accuracy = re.split(r"\s{2,}", line)
         names.append(name)
@@ -247,7 +249,7 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 
 
 def blend_and_check_doubt(kit: Path, part: str) -> None:
-    """Blend a file with one without doubts; the score must have the doubt of the edited code."""
+    """Blend a doubtful part with a file without doubts; the score must have the part's doubt."""
     weights = ["--local", "--weights", "1", "1"]
     succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)

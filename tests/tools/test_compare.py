@@ -140,7 +140,7 @@ def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
     assert match
     low, high, smallest_detectable = map(float, match.groups())
     assert smallest_detectable > 0
-    # The figures are shown with two decimals, so the expected one may be off by 0.005.
+    # The figures are shown with two decimals, so they may differ by 0.005.
     assert smallest_detectable == pytest.approx((high - low) / 2, abs=0.0051)
 
 
