@@ -53,8 +53,9 @@ def place_simulated(
             "files": _fingerprints(new_paths, partial),
             "sketches": _sketches(new_paths, partial),
         }
-        # Write a marker with both old and new files before any file changes. If this process is
-        # killed while it moves files, the next simulation still recognises all of them.
+        # Before any file changes, write a marker that lists both the old and the new files. If this
+        # process is killed while it moves files, the next simulation still recognises all of them
+        # as simulated.
         marker_path = data_dir / layout.SIMULATED_MARKER_NAME
         _write_json(marker_path, {**marker, "replaced": replaced})
         _replace_files(old_paths, new_paths, partial, data_dir)
@@ -64,7 +65,7 @@ def place_simulated(
 
 
 def _require_no_other_process(data_dir: Path, partial: Path) -> None:
-    """Raise `InputError` if another process simulates into a data folder.
+    """Raise `InputError` if another process is writing simulated files into a data folder.
 
     `partial` is the temporary folder of this process in the data folder.
     """
@@ -102,12 +103,15 @@ def _fingerprints(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
 
 
 def _sketches(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
-    """Return the sketch of each file of answers or judgements, by its path relative to `folder`."""
+    """Return the sketch of each file of answers or judgements, by its path relative to `folder`.
+
+    A sketch holds hashes of some rows of a file. It serves to recognise changed copies of the file.
+    """
     sketches = {}
     for path in paths:
         if path.suffix == ".csv":
             sketch = row_sketches.sketch(path)
-            # The sketch of a file without answers or judgements is empty.
+            # The sketch is empty if the file holds neither answers nor judgements.
             if sketch:
                 sketches[path.relative_to(folder).as_posix()] = sketch
     return sketches

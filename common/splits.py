@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Columns of a template. AnswerId and NumberOfOptions are left out if the answers do not have them.
+# Columns of a template: the file that lists the pairs of student and question to predict. AnswerId
+# and NumberOfOptions are left out if the answers do not have them.
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId", schema.NUMBER_OF_OPTIONS.name)
-# Share of the answers of tasks 1 and 2 that the local split holds out.
+# Share of the answers of tasks 1 and 2 that the local split holds out for validation.
 _HELD_OUT = 0.2
 
 
@@ -59,7 +60,9 @@ def run(
     *,
     leaves_out_faulty_options: bool = False,
 ) -> None:
-    """Split the answers that the flags name, write the parts, and record how they were made.
+    """Split a file of answers into parts, write them, and record how they were made.
+
+    The flags name the file and the folder to write to.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def run(
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
     """Assign groups of examples to folds at random.
 
-    The numbers of groups in the folds differ by at most one.
+    Any two folds differ by at most one in their number of groups.
 
     Parameters
     ----------

@@ -32,15 +32,16 @@ def is_stray(name: str) -> bool:
 def is_stray_path(path: str) -> bool:
     """Return whether a file, or a folder in which it lies, was left by the system or an editor.
 
-    `path` has slashes, as in a zip, and begins below the folder that is listed.
+    `path` is relative to the folder or zip that is listed, and has slashes on every system.
     """
     return any(map(is_stray, path.split("/")))
 
 
 def list_paths(folder: Path, pattern: str = "**/*") -> Iterator[Path]:
-    """Yield the paths in a folder that match a pattern of `Path.glob`, sorted, none of them stray.
+    """Yield the paths in a folder that match a pattern of `Path.glob`, sorted.
 
-    By default these are all files and folders, also those in folders below.
+    Stray files and folders are left out, such as files that an editor has left. The default pattern
+    matches all files and folders, also those in subfolders.
     """
     for path in sorted(folder.glob(pattern)):
         if not is_stray_path(path.relative_to(folder).as_posix()):

@@ -42,8 +42,9 @@ def read_template(path: Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the file is missing, lacks UserId or QuestionId, names a pair twice, holds an invalid
-        AnswerId, or the data files from which the template was built have changed since.
+        If the file is missing, lacks UserId or QuestionId, holds a pair of UserId and QuestionId
+        twice, holds an invalid AnswerId, or the data files from which the template was built have
+        changed since.
     """
     provenance.require_current([path])
     source = reading.file_source(path)
@@ -121,8 +122,8 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
             "question of the template"
         )
-    # `lexsort` sorts by its last key first: by falling quality, then by QuestionId. It puts NaN
-    # after every number.
+    # `lexsort` sorts by its last key first: by quality, highest first, then by QuestionId. It puts
+    # NaN after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
     # order[k] is the position of the question with rank k + 1. We need the inverse, the rank of the
     # question at each position. The argsort of a permutation is its inverse.
@@ -220,10 +221,10 @@ def _write(
 def submission_source(
     path: Path, task: int, listed_in: Path, report: Report = stop
 ) -> reading.Source:
-    """Return the CSV of a submission as a source, from a CSV or from a zip.
+    """Return a `Source` that reads the CSV of a submission; `path` is the CSV, or a zip with it.
 
     A zip must hold only the CSV, with the file name of the task's submission. `listed_in` is the
-    file that lists the pairs to predict; its size determines how large the CSV in a zip may be.
+    file that lists what to predict. Its size determines how large the CSV in a zip may be.
     """
     if path.suffix.lower() != ".zip":
         return reading.file_source(path)
@@ -258,8 +259,8 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # An unreadable id is UNKNOWN (-1). The default `stop` has raised an error for it. Any other
-    # `report` may let unreadable ids pass.
+    # An unreadable id has been read as UNKNOWN (-1) and reported as a fault. The default `stop` has
+    # then raised an error. Any other `report` may have returned, so such ids may remain.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN
@@ -293,7 +294,7 @@ def find_pairs(
     rows : array of int, shape (wanted pairs,)
         The row in `pairs` of each wanted pair; -1 if the pair is missing.
     is_extra : array of bool, shape (pairs,)
-        Whether a row of `pairs` is valid but not wanted.
+        Whether a row of `pairs` holds a readable pair that is not wanted.
     """
     # The key of a pair is a single number that stands for both ids.
     keys = answers.pair_keys(pairs["UserId"], pairs["QuestionId"])
@@ -306,8 +307,8 @@ def find_pairs(
     missing = np.flatnonzero(rows < 0)
     # The key of a row whose ids are -1 is negative.
     is_readable = keys >= 0
-    # If no row could be read, the unreadable rows have been reported already. Do not report all
-    # pairs as missing too.
+    # If no row is readable, a fault has been reported for these rows already. Do not report all
+    # wanted pairs as missing too.
     if len(missing) and is_readable.any():
         report(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "

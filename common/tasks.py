@@ -9,12 +9,12 @@ from pathlib import Path
 from common import layout, schema
 from common.schema import Column
 
-# Name of the local split in variables that hold a phase. The phases of the official test data are
-# `layout.PHASES`.
+# The value of a variable `phase` for the local split, which holds out some training answers. The
+# phases of the official test data are `layout.PHASES`.
 LOCAL = "local"
-# Name of a cross-validation in variables that hold a phase.
+# The value of a variable `phase` for a cross-validation on the training answers.
 CROSS_VALIDATION = "cross-validation"
-# Name of a test on the user's own true answers, in variables that hold a phase.
+# The value of a variable `phase` for a test on true answers of the user's own.
 OWN = "own"
 
 
@@ -42,7 +42,7 @@ class DataFiles:
 
     @property
     def metadata(self) -> tuple[str, str, str]:
-        """The metadata files of these two tasks; the file of subjects belongs to all tasks."""
+        """Metadata files that only these two tasks share; all tasks share the file of subjects."""
         return self.question_metadata, self.student_metadata, self.answer_metadata
 
 
@@ -78,14 +78,15 @@ class Task:
     metric: str
     # The metric explained in a sentence.
     metric_sentence: str
-    # A score may have parts: experts (task 3), masks (task 4) or folds. If this is True, the score
-    # is the best part's score. Otherwise it is the mean of the parts' scores.
+    # A score may have parts: one for each expert (task 3), mask (task 4) or fold. If this is True,
+    # the score is the best part's score. Otherwise it is the mean of the parts' scores.
     scores_best_part: bool = False
     # The lowest possible score: -1 for a correlation.
     lowest_score: int = 0
     # Name of the things that are predicted right or wrong, in the plural, for messages and pages.
     scored_items: str = "answers"
-    # Name of the things that a bootstrap resamples, in the plural, for messages and pages.
+    # Name of the things that a bootstrap draws with replacement, in the plural, for messages and
+    # pages.
     drawn_units: str = "students"
 
     # ---- Its files ----
@@ -112,7 +113,7 @@ class Task:
         return layout.ROOT / f"task_{self.number}"
 
     def name_values(self, column: Column) -> tuple[str, ...]:
-        """Return the names of the values of `column`, in increasing order; tasks 1, 2 and 4.
+        """Return the names of the values of `column`, in increasing order; none for task 3.
 
         `column` is the task's column as it is in the data (`answer_options.column_in`).
         """
@@ -132,7 +133,7 @@ class Task:
 
     @property
     def template_names(self) -> tuple[str, ...]:
-        """The names of the templates: of the upload, and of the local split if it has one."""
+        """The names of the task's templates: for the upload and, if any, for the local split."""
         return tuple(name for name in (self.template, self.local_template) if name is not None)
 
     def train_path(self, phase: str) -> Path:
@@ -147,9 +148,9 @@ class Task:
 
     @property
     def local_submission(self) -> str:
-        """Name on disk of a submission for the local split.
+        """Name on disk of a submission for the local split, which holds out training answers.
 
-        In its zip, the file has the name `submission`, like a submission for the official test
+        In its zip, the file is named `self.submission`, like a submission for the official test
         data.
         """
         return f"test_{self.submission}"

@@ -42,5 +42,6 @@ def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Ite
 
 def run_in_threads(function: Callable[[Part], None], parts: Iterable[Part]) -> None:
     """Call function(part), which returns nothing, for every part; several run at the same time."""
-    # `in_threads` calls the function only while its results are read.
+    # `in_threads` is a generator: it calls the function only when its results are read. `list`
+    # reads all of them.
     list(in_threads(function, parts))

@@ -95,7 +95,8 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
 def partial_beside(path: Path) -> Path:
     """Return a temporary path beside `path`.
 
-    First, temporary files and folders that killed processes have left for this path are removed.
+    The function also removes temporary files and folders that killed processes have left for this
+    path.
     """
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         # The name is .<name>.<process id>.partial.
@@ -155,7 +156,8 @@ def write_files(
             else:
                 write_csv_to(file_of[path], content, header=header)
         if record is not None:
-            # The record describes all files except its own file, so take this file out.
+            # The record describes all files except its own file, so take this file out of
+            # `file_of`.
             record_file = file_of.pop(record)
             origin = provenance.this_process(record.parent, file_of, made_from, split)
             record_file.write(origin.as_json())

@@ -36,7 +36,7 @@ _ERRORS_OF_DAMAGE = (
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open a zip for reading; stray files, see `stray_files`, are not among its members.
 
-    Backslashes in names, which some programs of Windows write, are taken for slashes.
+    Backslashes in names, which some programs of Windows write, are replaced by slashes.
 
     Raises `InputError` if the zip is damaged. If the damage shows only when the `with` block reads
     a member, the error is raised there.
@@ -72,7 +72,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _tidy_members(archive: zipfile.ZipFile, path: Path) -> None:
-    """Take backslashes for slashes in the names of a zip, and leave out stray files.
+    """Replace backslashes by slashes in the names of a zip, and leave out stray files.
 
     Raises `InputError` if two members then have the same name.
     """
@@ -82,7 +82,7 @@ def _tidy_members(archive: zipfile.ZipFile, path: Path) -> None:
         # A zip may hold the folder "./", whose name is empty now.
         if member.filename and not is_stray_path(member.filename):
             members.append(member)
-    # A zip may hold two members of the same name. The dict keeps the last of these members.
+    # If several members have the same name, the dict keeps the last of them.
     by_name = {member.filename: member for member in members}
     for member in members:
         # Two names that differ in the zip, such as a\b and a/b, may be the same after backslashes
@@ -176,7 +176,7 @@ def leads_out(name: str) -> bool:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the CSV in a zip as a source.
+    """Return a `Source` that reads the CSV in a zip.
 
     The zip should hold only one file, named `member`. If the zip holds other files, but exactly one
     CSV, the fault is reported, and that CSV is returned. Raises `InputError` if there is no CSV or
