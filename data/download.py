@@ -141,7 +141,7 @@ def fetch(url: str, path: Path) -> None:
     n_kept = partial.stat().st_size
     # Whether the file may hold bytes of an earlier run.
     is_continued = n_kept > 0
-    # The number of transfers in a row, up to the last one, that brought no bytes.
+    # How many transfers have brought no bytes since the last transfer that brought some.
     n_failures = 0
     require_space(path.parent, SIZE - n_kept)
     with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **BYTES_BAR) as bar:
@@ -243,7 +243,7 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
 
 
 def read_position(response: http.client.HTTPResponse, url: str, start: int) -> int:
-    """Return the position in the archive of the first byte that a server sends: `start` or 0.
+    """Return the position in the archive of the first byte that the server sends: `start` or 0.
 
     Raises `ConnectionError` if the server sends another range than the one from byte `start` on,
     and `InputError` if the size of the server's file is not the size of the archive.
@@ -311,9 +311,9 @@ def may_leave_folder(member: zipfile.ZipInfo) -> bool:
     """Return whether unpacking a member could write outside the folder that it is unpacked into."""
     # The upper 16 bits are the mode of a file on Unix.
     is_link = stat.S_ISLNK(member.external_attr >> 16)
-    # On Windows, a part of the name that holds a drive, such as C:, would replace the folder when
-    # `find_members` joins the folder and the parts. Refuse a drive in any part, since `leads_out`
-    # refuses it in the first part only.
+    # On Windows, a folder in the member's name may be a drive, such as C:. If `find_members` joined
+    # `data_dir` and such a name, the drive would take the place of `data_dir`. `leads_out` only
+    # refuses a drive at the beginning of the name, so refuse a drive anywhere.
     has_drive = ":" in member.filename
     return is_link or has_drive or zips.leads_out(member.filename)
 
@@ -332,9 +332,9 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     """Remove simulated files, and the templates and local splits that were made from them.
 
-    Simulated files must never mix with official files. Templates list what to predict; a local
-    split divides the training answers, for scores on one's own machine. The simulated files of a
-    competition that an organiser hosts are kept.
+    Simulated files must never mix with official files. Templates list what to predict. A local
+    split divides the training answers, for scores on one's own machine. The files are kept if they
+    are simulated files of a competition that an organiser hosts.
     """
     marker = data_dir / layout.SIMULATED_MARKER_NAME
     is_simulated = marker.exists()
@@ -358,8 +358,8 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
 def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data_dir: Path) -> None:
     """Unpack the members of an archive to their paths.
 
-    Files that exist are skipped: `find_members` has checked that they equal the members. A member
-    that is damaged is not written at all.
+    Files that exist are skipped: `find_members` has checked that they equal the members. Nothing is
+    written of a member that is damaged.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     missing = {file: member for file, member in files.items() if not file.exists()}

@@ -70,8 +70,8 @@ FEW_ANSWERS = 20
 WEAK_SHARE = 0.05
 # In the charts of shares by hour and by month, an hour or month with fewer answers stays empty.
 ENOUGH_FOR_A_SHADE = 100
-# In the chart of right answers by hour, the lightest and the darkest shade are at least this far
-# apart, so that small differences look small.
+# In the chart of right answers by hour, shades stand for shares. The shares of the lightest and the
+# darkest shade differ by at least this much, so that small differences look small.
 LEAST_RANGE = 0.1
 # The chart of subjects by month has this many subjects at most, those with most answers.
 N_MAIN_SUBJECTS = 8
@@ -159,7 +159,7 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
-    """Find the files for a part of the page, the one about tasks ``1/2`` or about tasks ``3/4``.
+    """Find the files for the part of the page about one group of tasks, ``1/2`` or ``3/4``.
 
     Returns None if there are no training answers. The keys of the result are variables of the
     page's template:
@@ -186,8 +186,9 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
             absent.append(name)
         else:
             metadata_paths[kind] = path
-    # Leave out broken symlinks, which cannot be compared with the answers. They stay in
-    # `metadata_paths`, so the reader of the metadata reports them.
+    # A foreign file belongs to other data than the answers. Broken symlinks cannot be read, so do
+    # not check whether they are foreign. They stay in `metadata_paths`: the reader of the metadata
+    # reports them.
     existing = [path for path in metadata_paths.values() if path.is_file()]
     foreign = joined_metadata.find_foreign(train, existing)
     used = {kind: path for kind, path in metadata_paths.items() if path not in foreign}
@@ -314,11 +315,13 @@ def read_subjects(
 
 
 def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
-    """Count the answers (n) and the right answers (n_right) for each value of the key or keys `by`.
+    """Count the answers (n) and the right answers (n_right) in groups.
 
-    The column share is n_right / n. The result is indexed by the keys.
+    `by` is the key of the groups, as in `DataFrame.groupby`. The result has a row for each group.
+    Its column share is n_right / n.
     """
-    # pandas may keep the dtype int8 for sums, which is too small for sums of sums: convert them.
+    # pandas may keep the dtype int8 for sums. `add_up` adds such sums up, so convert them to a
+    # dtype that is large enough.
     groups = is_correct.groupby(by)
     counts = pd.DataFrame({"n": groups.size(), "n_right": groups.sum()}).astype("int64")
     return counts.assign(share=counts["n_right"] / counts["n"])
@@ -347,14 +350,15 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
     """
     # For each subject, the sums of n and n_right over its questions.
     counts = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
-    # A dict for each subject, with its counts, its name and its parent. The keys of `nodes` are row
-    # numbers of the tree, as are the parents.
+    # A dict for each subject that has questions, with its counts, its name and its parent. The keys
+    # of `nodes` and the parents are row numbers of `tree`.
     nodes = counts.join(tree).to_dict("index")
     for node in nodes.values():
         node["below"] = []
     roots: list[Any] = []
     for node in nodes.values():
-        # A subject is shown as a root if it has no parent, or if its parent is not among the nodes.
+        # A subject is shown at the top if it has no parent, or if its parent has no questions and
+        # thus no node.
         parent = nodes.get(node["parent"])
         if parent is None:
             roots.append(node)
@@ -378,8 +382,8 @@ def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]
 def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """Add the metadata of students to their numbers of answers, and count missing values.
 
-    `students` is indexed by UserId; the first result is this table with further columns. The second
-    result is the list that `count_missing` returns.
+    `students` has a row for each UserId, its index. The first result is this table with the
+    metadata as further columns. The second result is the list that `count_missing` returns.
     """
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
@@ -400,7 +404,8 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
             "PremiumPupil": has_no_value["PremiumPupil"],
         }
     )
-    # The rows of `known` are in the order of `students`, so they get the same index.
+    # `known` holds the metadata. Its rows are in the order of `students`, so give it the same
+    # index.
     students = students.join(known.set_index(students.index))
     return students, count_missing("students", is_missing)
 
@@ -446,7 +451,10 @@ def counts_figures(
 def sparsity_figure(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> Figure:
-    """Show the share of pairs that have an answer, by tenths of students and of questions."""
+    """Show the share of pairs of student and question that have an answer.
+
+    Students and questions are grouped into tenths by their numbers of answers.
+    """
     # The tenth of each student and of each question, from 0 (most answers) to 9 (fewest answers).
     student_tenth = rank_in_tenths(students)
     question_tenth = rank_in_tenths(questions)
@@ -469,7 +477,7 @@ def sparsity_figure(
             pair_name = f"students {names[row]}, questions {names[column]}"
             row_tooltips.append(f"{pair_name}: {share[row, column]:.2%} answered")
         tooltips.append(row_tooltips)
-    # Only the first and the last tenth get a name.
+    # Name only the first and the last row and column: the most and the fewest answers.
     end_names = ["most", *[""] * 8, "fewest"]
     heat_map = HeatMap(
         values=share,
@@ -484,7 +492,10 @@ def sparsity_figure(
 
 
 def rank_in_tenths(counts: pd.DataFrame) -> pd.Series:
-    """Return the group of each row, 0 to 9: 0 is the tenth of the rows with most answers."""
+    """Divide rows into ten groups of about equal size by their numbers of answers (n).
+
+    Returns the group of each row, from 0 (the tenth of the rows with the most answers) to 9.
+    """
     # The rank of each row by its number of answers n, from 0.
     rank = counts["n"].rank(method="first", ascending=False) - 1
     return (rank * 10 // len(counts)).astype("int8")
@@ -550,7 +561,8 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     n_distractors = wrong_counts.shape[1]
     # Both figures below mention whether questions differ in their number of options.
     is_mixed = n_options.nunique() > 1
-    # A single distractor gets all wrong answers: then the figure would show nothing.
+    # If there is only one distractor, it gets all wrong answers. The figure would show nothing
+    # then.
     if n_distractors > 1:
         yield attraction_figure(wrong_counts, is_mixed=is_mixed)
     n_answers = usual_counts.sum(axis=1).to_numpy()
@@ -795,8 +807,8 @@ def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     shown = counts[counts["n"] >= FEW_ANSWERS]
     dots = []
     for percent, n, share in zip(shown.index, shown["n"], shown["share"], strict=True):
-        # The mark is at the stated confidence. The dot would be there if students were right as
-        # often as they state.
+        # Each level of confidence has a dot at the share of right answers, and a mark at the stated
+        # confidence. The dot would be on the mark if students were right as often as they state.
         dots.append(Dot(f"{percent:.0f}% sure ({compact(n)})", share, mark=percent / 100))
     if dots:
         axis = "share of right answers"
@@ -890,8 +902,9 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # With this growth, N_BINS bins lead from `low` to `high` if each edge is (1 + growth) times the
-    # previous edge. The widths below are rounded to whole numbers, so there are about N_BINS bins.
+    # With this growth, N_BINS bins would cover the range from `low` to `high` if each edge were the
+    # previous edge times 1 + growth. The widths below are rounded to whole numbers, so there are
+    # about N_BINS bins.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
@@ -904,19 +917,21 @@ def bin_edges(low: int, high: int) -> np.ndarray:
 
 
 def choose_round_numbers(edges: np.ndarray) -> list[int]:
-    """Return the whole numbers to write on a logarithmic scale, increasing."""
+    """Return round numbers between the first and the last edge, to label a logarithmic axis."""
     coarse = (1, 2, 5)
     fine = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
     for factors in (coarse, fine):
         numbers = []
-        # These powers give numbers up to 90 million, which is more than all answers.
+        # These powers of ten give numbers up to 90 million. No number in a histogram is larger,
+        # since there are fewer answers in all.
         for power in range(8):
             for factor in factors:
                 number = factor * 10**power
                 is_whole = number == int(number)
                 if is_whole and edges[0] <= number <= edges[-1]:
                     numbers.append(int(number))
-        # Four numbers are enough to read the scale; with fewer, try the next finer steps.
+        # Four numbers are enough to label the axis. If the coarse factors give fewer, use the fine
+        # factors.
         if len(numbers) >= 4:
             break
     return numbers

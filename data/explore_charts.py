@@ -65,7 +65,8 @@ def column_chart(
     highest = max(heights) * room
     if highest == 0:
         highest = 1.0
-    # Use only the heights of the ticks. Their texts are too long here: `compact` writes short ones.
+    # `charts.ticks` returns pairs of height and text. Use only the heights: these texts are too
+    # long here, so `compact` writes shorter ones.
     tick_heights = [height for height, _ in charts.ticks(0, highest, 4, integer=True)]
     scale = [(height, compact(height)) for height in tick_heights]
     # A name at the right end of the axis is centred there: its right half needs room.
@@ -131,7 +132,8 @@ class HeatMap:
     tooltips: Sequence[Sequence[str]]
     # Title below the columns.
     axis: str
-    # A function that turns the lowest and the highest value into texts for the legend.
+    # A function that turns the values of the lightest and the darkest shade into texts for the
+    # legend.
     legend_text: Callable[[float], str]
     # Title above the rows.
     side: str = ""
@@ -204,10 +206,10 @@ class HeatMap:
 
 
 def _shade(value: float, low: float, high: float) -> str:
-    """Return the style of a cell; `low` and `high` are the lowest and the highest value."""
+    """Return the style of a cell; `low` and `high` have the lightest and the darkest shade."""
     if isnan(value):
         return f"fill: {charts.LINE}; opacity: {_EMPTY}"
-    # 0 for the lowest value, 1 for the highest.
+    # 0 for the lightest shade, 1 for the darkest.
     position = (value - low) / (high - low) if high > low else 1.0
     opacity = round(_FAINTEST + (1 - _FAINTEST) * position, 3)
     return f"fill: {ACCENT}" + (f"; opacity: {opacity}" if opacity < 1 else "")

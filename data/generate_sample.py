@@ -68,7 +68,8 @@ TEST_FOLDER = layout.TEST_DIR.name
 MISCONCEPTIONS_NAME = "planted_misconceptions_task_{}.csv"
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
-# Steps of the progress bar: 17 files (all but the subjects and images), and the two simulations.
+# Steps of the progress bar: 17 files (all but the subjects, the misconceptions and the images), and
+# the two simulations.
 N_STEPS = 19
 
 # The official sizes of tasks 1/2. The class `SchoolSetting` describes the fields.
@@ -94,12 +95,13 @@ TASKS_1_2 = SchoolSetting(
     share_without_birth_date=0.32,
     share_without_premium=0.58,
 )
-# The official sizes of tasks 3/4. Tuples have an entry for the training, the public and the private
-# part.
+# The official sizes of tasks 3/4. The tuples `students`, `answers` and `activity` have one entry
+# each for the training, the public and the private part.
 TASKS_3_4 = SchoolSetting(
     students=(4_918, 615, 615),
-    # The numbers of training, public and private answers. The official AnswerIds number all these
-    # answers from 0, so the highest AnswerId tells the number of private answers.
+    # The numbers of training, public and private answers. The AnswerIds of the official data number
+    # all these answers from 0. So the highest AnswerId plus 1 is the number of all answers. The
+    # private answers are all but the training and the public answers.
     answers=(1_382_727, 74_891, 51_299),
     n_questions=948,
     n_quizzes=119,
@@ -197,14 +199,14 @@ class School:
     setting: SchoolSetting
     # A row for each answer. Besides the official columns there are start, quiz, cohort and alone of
     # the answer's sitting and the slot of the answer in it (see `simulation.Incidence`), confidence
-    # (NO_CONFIDENCE if the student was not asked), and the student's part: TRAINING_PART,
-    # PUBLIC_PART or PRIVATE_PART.
+    # (NO_CONFIDENCE if the student stated none), and the student's part: TRAINING_PART, PUBLIC_PART
+    # or PRIVATE_PART.
     answers: pd.DataFrame
     # A row for each student, with UserId, birth_year and part, as in `answers`. Students of
     # birth_year 2008, for example, were born from September 2007 to August 2008.
     students: pd.DataFrame
     questions: Questions
-    # The QuestionId of each question in the files; in arrays, questions are numbered from 0.
+    # The QuestionId of each question in the files. In arrays, questions are numbered from 0.
     question_id: Array
     # For each question, its subjects on the lowest level of the tree, level 3.
     leaves: Leaves
@@ -216,7 +218,7 @@ class School:
 
 
 def settings(size: str, n_questions: int | None = None) -> Size:
-    """Return the settings of a size; `n_questions` replaces the number of questions of tasks 3/4.
+    """Return the settings of a --size; `n_questions` is another number of questions of tasks 3/4.
 
     Raises `InputError` if there are too few questions: a student answers a question at most once,
     and answers at most the share MOST_ANSWERED of all questions.
@@ -251,10 +253,10 @@ def simulate(
 ) -> School:
     """Simulate the students, questions and answers of tasks 1/2 or of tasks 3/4.
 
-    `subjects` is the tree that `make_subjects` returns.
+    `subjects` is the tree of subjects that `make_subjects` returns.
     """
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
-    # Who answers which question in which quiz.
+    # Draw who answers which question in which quiz.
     counts = draw_answer_counts(rng, setting)
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
     # Topics are the subjects of level 2, and areas their parents; both are numbered from 0.
@@ -269,7 +271,7 @@ def simulate(
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
 
-    # The options that the students choose.
+    # Draw the options that the students choose.
     n_answers = np.bincount(incidence.answers["question"], minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, n_answers)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
@@ -281,7 +283,8 @@ def simulate(
         )
     choices = simulation.draw_choices(rng, incidence, questions, ability, misconceptions)
 
-    # Draw the ids in random order, so that an id tells nothing about its question or answer.
+    # Draw the ids in random order, so that nothing about a question, a student or an answer can be
+    # concluded from its id.
     question_id = rng.permutation(setting.n_questions).astype(np.int32)
     student_id = rng.permutation(len(counts)).astype(np.int32)
     answer_id = rng.permutation(len(incidence.answers)).astype(np.int32)
@@ -312,8 +315,8 @@ def tabulate_students(
     # All students of a cohort belong to one school year.
     first_year, last_year = setting.birth_years
     year_of_cohort = rng.integers(first_year, last_year + 1, setting.n_cohorts)
-    # `setting.students` is the number of students in each part. Repeat the number of each part once
-    # for each of its students.
+    # The parts are numbered from 0. `np.repeat` gives each student of a part the number of this
+    # part. `setting.students` holds the number of students in each part.
     parts = np.arange(len(setting.students), dtype=np.int8)
     columns = {
         "UserId": student_id,
@@ -413,7 +416,7 @@ def split_rows(n_rows: int) -> Iterator[slice]:
 
 
 def take_columns(answers: pd.DataFrame, columns: list[str], rows: Array) -> Iterator[pd.DataFrame]:
-    """Return the given columns and rows, in that order, in tables of at most CHUNK rows."""
+    """Yield the given columns and rows, in the given orders, in tables of at most CHUNK rows."""
     selected = answers[columns]
     return (selected.iloc[rows[chunk]] for chunk in split_rows(len(rows)))
 
@@ -450,8 +453,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", TRAINING_PART, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", PUBLIC_PART, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", PRIVATE_PART, masks),
-        # The official data have the answers of the private students in two files: the file above
-        # has all masks, and the file below has a single mask.
+        # The official data have the answers of the private students in two files: in the file of
+        # the entry above, with all masks, and in this file, with a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", PRIVATE_PART, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
@@ -591,15 +594,16 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
 
 
 def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, Array]:
-    """Draw the order of the rows of the answer metadata; `n_empty` rows have no AnswerId.
+    """Draw which answer each row of the answer metadata describes, and which rows have no AnswerId.
 
     Returns
     -------
     rows
         The number of the answer that each row describes, from 0. Each answer has a row with its
-        AnswerId. A row without an AnswerId repeats the other columns of a random answer.
+        AnswerId. The other `n_empty` rows have no AnswerId: each repeats the other columns of a
+        random answer.
     is_empty
-        Whether each row has no AnswerId.
+        True for a row without an AnswerId.
     """
     order = rng.permutation(n_answers).astype(np.int32)
     repeated = rng.integers(0, n_answers, n_empty)
@@ -646,7 +650,7 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
 
 
 def judge(rng: Rng, school: School) -> Iterator[TableFile]:
-    """Return the judgements of simulated experts: a file of public pairs, a file of private pairs.
+    """Yield the judgements of simulated experts: a file for the public pairs, one for the private.
 
     For each pair of questions, each expert says whether the left or the right question is better.
     """
@@ -803,7 +807,7 @@ def write_tree(
         "generator_version": GENERATOR_VERSION,
         "best_expected_accuracy": limits,
     }
-    # Without planted misconceptions, the marker says nothing about them.
+    # SIMULATED.json mentions misconceptions only if some are planted.
     if n_misconceptions:
         facts["misconceptions"] = n_misconceptions
     return facts
@@ -816,15 +820,15 @@ def generate(
     n_questions: int | None = None,
     n_misconceptions: int = 0,
 ) -> Path:
-    """Write the simulated tree and its templates; return the folder of the templates.
+    """Write the simulated files and the templates; return the folder of the templates.
 
     The templates list what to predict: pairs of student and question, or questions to rank.
-    Either all files of the tree are written or none. Raises `InputError` if the folder holds real
-    files, or if another process simulates into it.
+    Either all simulated files are written or none. Raises `InputError` if the folder holds real
+    files, or if another process is writing simulated files into it.
     """
 
     def write(folder: Path) -> dict[str, Any]:
-        """Write the tree into a folder; return what SIMULATED.json says about the simulation."""
+        """Write the files into a folder; return what SIMULATED.json says about the simulation."""
         return write_tree(folder, size, seed, n_questions, n_misconceptions)
 
     folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)

@@ -27,7 +27,7 @@ QUIZ_LENGTH = 10
 QUIZ_INTERVAL = 20
 # Options of a question.
 N_OPTIONS = 4
-# Stands for the confidence of an answer whose student was not asked for it.
+# Stands for the confidence of an answer if the student has stated none.
 NO_CONFIDENCE = -1
 CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
 MINUTES_PER_DAY = 24 * 60
@@ -66,10 +66,11 @@ MISCONCEPTION_STRENGTH = 0.8
 
 # Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
-# Students who have answered all quizzes of their class get more quizzes, in at most this many
-# rounds.
+# Students who still lack answers after the quizzes of their class draw further quizzes, in at most
+# this many rounds.
 MOST_ROUNDS = 40
-# Rounds before this one offer quizzes by popularity; later rounds offer all quizzes equally.
+# In the rounds before this one, popular quizzes are drawn more often. In this round and later ones,
+# all quizzes are equally probable.
 FIRST_EQUAL_ROUND = 20
 
 # Dtypes of the columns of the tables `Incidence.sittings` and `Incidence.answers`. The sittings
@@ -93,7 +94,7 @@ class SchoolSetting:
     the maximum, at equal steps of probability.
     """
 
-    # Number of students in each part; the training file comes first, the test files follow.
+    # Number of students in each part (file): first the training file, then the test files.
     students: tuple[int, ...]
     # Number of answers in each part, in the same order.
     answers: tuple[int, ...]
@@ -176,11 +177,13 @@ class CohortLists:
     list_start: Array
     # The quiz of each row, shape (n_rows,).
     quiz: Array
-    # Number of questions in the block of each row, shape (n_rows,).
+    # Number of questions in the block of each row, shape (n_rows,). A row is a quiz in the list of
+    # a cohort. Its block holds the questions of the quiz that are new in this list.
     block_size: Array
     # Index in `questions` at which the block of each row begins, shape (n_rows,).
     block_start: Array
-    # The questions of the first row's block, then those of the second row's block, and so on.
+    # The questions of all blocks: those of the first row's block, then those of the second row's
+    # block, and so on.
     questions: Array
 
 
@@ -191,7 +194,8 @@ class ClassSittings:
     student: Array
     # Index of the quiz in the list of the student's cohort, from 0.
     index_in_list: Array
-    # The row of `CohortLists` for this quiz in the list of the student's cohort.
+    # The row of the quiz in `CohortLists`, which stores the lists of all cohorts one after the
+    # other.
     list_row: Array
     # Number of questions that the student answers, at least one.
     n_answers: Array
@@ -230,8 +234,8 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
     # since the counts of some students stop growing at `high`.
     low_scale = 0.0
     high_scale = 1.0
-    # The limit 1e9 ends the loop if no scale reaches `total`, because the counts of students with
-    # the excess 0 do not grow with the scale.
+    # If the excess of all students is 0, the counts do not grow with the scale, and no scale
+    # reaches `total`. The limit 1e9 ends the loop in such a case.
     while unrounded_counts(high_scale).sum() < total and high_scale < 1e9:
         high_scale *= 2
     for _ in range(50):
@@ -324,9 +328,10 @@ def _draw_lists(
     popularity: Array,
     quiz_level: Array,
 ) -> CohortLists:
-    """Draw the list of quizzes that each cohort (class) gets, long enough for its keenest student.
+    """Draw the list of quizzes that each cohort (class) gets.
 
-    No question comes twice in a list: a quiz leaves out the questions of earlier quizzes.
+    If there are enough quizzes, a list is long enough for the student of the cohort with the most
+    answers. No question comes twice in a list: a quiz leaves out the questions of earlier quizzes.
 
     Parameters
     ----------
@@ -339,8 +344,9 @@ def _draw_lists(
     """
     most_wanted = np.zeros(setting.n_cohorts, np.int64)
     np.maximum.at(most_wanted, cohort, n_wanted)
+    # In each cohort, `most_wanted` is the largest number of answers that a student is to give.
     # Students leave out some quizzes, and do not finish others. So list about a third more quizzes
-    # than the keenest student's answers fill.
+    # than these answers would fill.
     n_needed = np.ceil(most_wanted * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2
     n_listed = np.minimum(n_needed, len(quizzes))
     quiz = _draw_listed_quizzes(rng, popularity, quiz_level, n_listed, setting.level_width)
@@ -349,13 +355,13 @@ def _draw_lists(
     questions = quizzes[quiz].ravel()
     n_questions_listed = n_listed * QUIZ_LENGTH
     cohort_of_question = np.repeat(np.arange(setting.n_cohorts), n_questions_listed)
-    # Keep a question only where it comes first in its list. `pair` numbers the pairs of cohort and
-    # question; `np.unique` finds the first position of each pair.
+    # If a list holds a question several times, keep only the first occurrence. `pair` numbers the
+    # pairs of cohort and question. `np.unique` finds the first position of each pair.
     pair = cohort_of_question * setting.n_questions + questions
     _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
     is_first[first_positions] = True
-    # The number of questions that each quiz in a list keeps; see the blocks of `CohortLists`.
+    # The block of a quiz in a list holds the questions that are kept for it. Count them.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -396,8 +402,9 @@ def _draw_listed_quizzes(
         waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
         n_quizzes = waiting_time.shape[1]
         if longest < n_quizzes:
-            # No list is longer than `longest`. For each cohort, find the `longest` quizzes with the
-            # shortest waiting times, so that only these quizzes must be sorted.
+            # The cohort's list consists of the quizzes with the shortest waiting times, and no list
+            # is longer than `longest`. So find the `longest` quizzes with the shortest waiting
+            # times, and sort only these.
             candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
             candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
@@ -405,7 +412,7 @@ def _draw_listed_quizzes(
         order = np.argsort(candidate_times, axis=1, kind="stable")
         sorted_quizzes = np.take_along_axis(candidates, order, axis=1)
         # Each row holds `longest` quizzes; the cohort's list is the first `n_listed` quizzes of the
-        # row. Selecting with the mask puts the lists one after the other.
+        # row. Selecting with a boolean array puts the lists one after the other.
         is_in_list = np.arange(longest) < n_listed[cohorts, None]
         lists.append(sorted_quizzes[is_in_list])
     return np.concatenate(lists)
@@ -414,8 +421,9 @@ def _draw_listed_quizzes(
 def _draw_class_sittings(
     rng: Rng, lists: CohortLists, n_wanted: Array, cohort: Array
 ) -> ClassSittings:
-    """Let each student go through the cohort's list until the student has enough answers.
+    """Draw the sittings in class, that is, which student works on which quiz.
 
+    Each student takes quizzes of the cohort's list, in order, until the student has enough answers.
     `n_wanted` is the number of answers that each student is to give, and `cohort` the student's
     cohort.
     """
@@ -423,7 +431,7 @@ def _draw_class_sittings(
     # The lists of all cohorts follow one another in the rows of `lists`. The row of a quiz is the
     # first row of the cohort's list plus the index of the quiz in this list.
     list_row = lists.list_start[cohort[student]] + index_in_list
-    # The number of questions in the quiz that no earlier quiz of the cohort's list holds.
+    # The number of questions in the quiz that no earlier quiz of the list holds.
     n_new = lists.block_size[list_row]
     n_answers = _draw_answers_in_sittings(rng, student, n_wanted, n_new)
     # Leave out sittings without answers.
@@ -451,12 +459,12 @@ def _draw_list_indices(
     # How far the student moves in the list from the previous quiz to this one. A step of 1 takes
     # the next quiz; a step of 2 leaves out one quiz, and a step of 3 leaves out two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
-    # A student begins at index 0 of the list; each further row moves on by its step. `np.cumsum`
-    # adds up the steps of all students. Subtract the sum at the student's first row, so that this
-    # row gets index 0.
+    # In a student's first row, the index in the list is 0. In each further row, the index grows by
+    # the step of the row. `np.cumsum` adds up the steps of all students. Subtract the sum at the
+    # student's first row, so that this row gets index 0.
     sum_of_steps = np.cumsum(steps)
     index_in_list = sum_of_steps - sum_of_steps[_first_row_of_equals(student)]
-    # Leave out the rows that lie beyond the end of the list.
+    # Leave out the rows whose index is beyond the end of the cohort's list of quizzes.
     is_listed = index_in_list < lists.n_listed[cohort[student]]
     return student[is_listed], index_in_list[is_listed]
 
@@ -472,13 +480,13 @@ def _draw_answers_in_sittings(rng: Rng, student: Array, n_wanted: Array, n_new: 
     # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(student)), 0)
     n_possible = np.maximum(n_new - n_left_out, 0)
-    # The number of answers that the student gives in earlier sittings. First count the answers in
-    # all earlier rows, including the rows of other students. Then subtract the count at the
+    # The number of answers that the student can give in earlier sittings. First count the answers
+    # in all earlier rows, including the rows of other students. Then subtract the count at the
     # student's first row, which counts only answers of other students.
     n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_equals(student)]
-    # A student stops as soon as no answer is missing. In the sittings after that, `n_missing` is
-    # zero or negative, and the student gives no answer.
+    # A student stops after the wanted number of answers. In later sittings, `n_missing` is zero or
+    # negative, and the student gives no answer.
     n_missing = n_wanted[student] - n_before
     return np.asarray(np.clip(n_missing, 0, n_possible))
 
@@ -541,16 +549,17 @@ def _list_class_answers(
         "alone": False,
     }
 
-    # The table of answers has a row for each answer. `sitting` is the number of the row's sitting:
-    # the number of a sitting comes once for each answer in the sitting.
+    # The table of answers has a row for each answer. `sitting` is the number of the sitting that
+    # the answer belongs to.
     n_answers = sittings.n_answers
     sitting = np.repeat(np.arange(len(student), dtype=np.int32), n_answers)
     # The row of each sitting's first answer is the number of answers in all earlier sittings.
     first_row_of_sitting = np.cumsum(n_answers) - n_answers
     # `slot` is the position of the answer in its sitting, from 0.
     slot = (np.arange(len(sitting)) - first_row_of_sitting[sitting]).astype(np.int8)
-    # A quiz in a cohort's list has a block of questions. The student answers the questions at the
-    # start of the block, in their order.
+    # The block of a quiz in a cohort's list holds those questions of the quiz that no earlier quiz
+    # of the list holds. The student answers the questions at the start of the block, in their
+    # order.
     block_start = lists.block_start[list_row][sitting]
     answer_columns = {
         "sitting": sitting,
@@ -592,8 +601,8 @@ def _add_alone(
     school_day = rng.random(len(sittings)) * setting.n_days
     start = _school_minute(school_day)
     sittings = sittings.assign(cohort=cohort[sittings["student"]], start=start, alone=True)
-    # `ngroup` numbers the new sittings from 0, by student and quiz: the order of the rows of
-    # `sittings`. These rows are appended to the old sittings, so add the number of old sittings.
+    # `ngroup` numbers the new sittings from 0, by student and quiz: this is the order of the rows
+    # of `sittings`. These rows are appended to the old sittings, so add the number of old sittings.
     grouped = extra.groupby(["student", "quiz"])
     sitting = len(incidence.sittings) + grouped.ngroup()
     # `slot` is the position of the answer in its sitting.
@@ -631,9 +640,10 @@ def _continue_alone(
         How popular each quiz is.
     """
     n_questions = setting.n_questions
-    # The numbers of the pairs of student and question that have an answer, sorted.
+    # `_pair_numbers` codes each pair of student and question as one number. `answered` holds the
+    # numbers of the pairs that have an answer, sorted.
     answered = np.sort(_pair_numbers(incidence.answers, n_questions))
-    # Number of answers that each student lacks.
+    # How many answers each student still lacks.
     missing = n_wanted - np.bincount(incidence.answers["student"], minlength=len(n_wanted))
     # Begin with an empty table: `concat` needs a table even if no student lacks answers.
     parts = [pd.DataFrame({"student": [], "quiz": [], "question": []}, dtype=np.int64)]
@@ -641,8 +651,8 @@ def _continue_alone(
         if not missing.any():
             break
         if round_number == FIRST_EQUAL_ROUND:
-            # Students who still lack answers have answered all popular quizzes: from now on, draw
-            # all quizzes with the same probability.
+            # Popular quizzes have few new questions for the students who still lack answers. From
+            # now on, draw all quizzes with the same probability.
             popularity = None
         new = _offer_quizzes(rng, missing, quizzes, popularity)
         # Leave out questions that the student has answered before.
@@ -767,12 +777,12 @@ def _ensure_min_answers(
         if counts.min() >= least:
             return incidence
         replacements = _draw_replacements(rng, incidence.answers, counts, least)
-        # The numbers of the pairs of student and question that have an answer. This array is large:
-        # sort it in place, to save memory.
+        # `_pair_numbers` codes each pair of student and question as one number. Look up the numbers
+        # of the pairs that have an answer. This array is large: sort it in place, to save memory.
         answered = _pair_numbers(incidence.answers, n_questions)
         answered.sort()
-        # Drop exchanges that would give a student a question twice. The next turn of the loop tries
-        # other exchanges.
+        # Drop replacements that would give a student a question twice. The next turn of the loop
+        # tries other replacements.
         is_repeated = _is_in_sorted(_pair_numbers(replacements, n_questions), answered)
         replacements = replacements[~is_repeated]
         # Free the memory of this large array before the tables are copied.
@@ -785,36 +795,35 @@ def _ensure_min_answers(
 def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: int) -> pd.DataFrame:
     """Choose answers to frequent questions, and replace their questions by rare ones.
 
-    A rare question has fewer than `least` answers; `counts` is the number of answers of each
-    question. Every frequent question keeps at least `least` answers, and every student exchanges at
-    most one answer.
+    A question is rare if it has fewer than `least` answers. All other questions are frequent, and
+    keep at least `least` answers. `counts` is the number of answers of each question. At most one
+    answer of each student is chosen.
 
-    The result has the exchanged rows of `answers`, with the same index, and the rare question in
-    the column question.
+    The result has the rows of `answers` that are chosen, with the same index. Its column question
+    holds the rare question that replaces the frequent one.
     """
     rare = np.flatnonzero(counts < least)
     n_missing = least - counts[rare]
     # Take more candidates than needed, since some of them are dropped below.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can spare n - `least` answers. For a rare question, this number is
-    # negative: no candidate is kept. Number the candidates of each question from 0, and keep the
-    # first `n_to_spare` candidates.
+    # A question with n answers can lose n - `least` answers. For a rare question, this number is
+    # negative, and no candidate is kept. Number the candidates of each question from 0, and keep
+    # the first `n_to_spare` candidates.
     n_to_spare = counts[candidates["question"]] - least
     index_in_question = candidates.groupby("question").cumcount()
     spared = candidates[index_in_question < n_to_spare]
-    # Every student exchanges at most one answer.
+    # Choose at most one answer of each student.
     exchanged = spared.drop_duplicates("student")
     # List each rare question once for each answer that it lacks, in random order.
     new_question = rng.permutation(np.repeat(rare, n_missing))
-    # Give each exchanged answer one of these questions. Drop the answers or the questions that are
-    # left over.
+    # Give each chosen answer one of these questions, until no answer or no question is left.
     n_exchanged = min(len(exchanged), len(new_question))
     return exchanged[:n_exchanged].assign(question=new_question[:n_exchanged])
 
 
 def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
-    """Return the incidence without the answers in the given rows."""
+    """Return the tables of sittings and answers without the answers in the given rows."""
     kept = np.ones(len(incidence.answers), bool)
     kept[rows] = False
     # Select the rows column by column to save memory: a selection from the whole DataFrame would
@@ -866,8 +875,9 @@ def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int)
     misconception_of_question = np.full(n_questions, -1, np.int32)
     for misconception, questions_of_block in enumerate(chosen_blocks):
         misconception_of_question[questions_of_block] = misconception
-    # Draw a wrong option for every question: go one to three options on from the right option;
-    # after the last option comes the first. Only questions with a misconception keep this option.
+    # Draw a wrong option for every question: add one to three steps to the number of the right
+    # option, and begin again at 0 after the last option. Only questions with a misconception keep
+    # this option.
     steps = rng.integers(1, N_OPTIONS, n_questions)
     wrong_option = ((questions.key + steps) % N_OPTIONS).astype(np.int8)
     wrong_option[misconception_of_question < 0] = -1
@@ -1041,8 +1051,8 @@ def draw_choices(
     asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.empty(n, np.int8)
-    # Sums over all answers of the probability that the best prediction is correct, where the
-    # prediction is either an outcome (right or wrong) or an option.
+    # Take the most probable outcome (right or wrong) of each answer, and add up the probabilities
+    # of these outcomes over all answers. Do the same with the most probable option.
     best_outcome_sum = 0.0
     best_option_sum = 0.0
     for start in range(0, n, CHUNK):
@@ -1103,7 +1113,7 @@ def _option_probabilities(questions: Questions, question: Array, ability: Array)
     p_knows = 1 / (1 + np.exp(-logit))
     slope = questions.attraction_slope[question]
     weight = np.exp(questions.attraction[question] + slope * ability[:, None])
-    # Turn the weights into probabilities in place, to save memory.
+    # Turn the weights into probabilities in the same array, to save memory.
     probability = weight
     probability *= ((1 - p_knows) / weight.sum(axis=1))[:, None]
     probability[np.arange(len(question)), questions.key[question]] += p_knows

@@ -49,14 +49,15 @@ SUBTOPICS = (
 # The first N_FIVE_SUBTOPICS topics have five subtopics, the other topics four. With this number,
 # the tree has 388 subjects, as the official tree has.
 N_FIVE_SUBTOPICS = 32
-# Ids of subjects are drawn up to this one. There are fewer subjects than ids, so ids have gaps.
+# The highest id that a subject may get. There are more possible ids than subjects, so ids have
+# gaps.
 HIGHEST_ID = 1988
-# Share of the questions that have a second leaf.
+# Share of the questions that are about two subjects of the lowest level (leaves), not one.
 SECOND_LEAF_SHARE = 0.06
 
 
 def make_subjects() -> pd.DataFrame:
-    """Return the tree as a table with a row for each subject.
+    """Return the tree of subjects as a table with a row for each subject.
 
     SubjectId, Name, ParentId and Level are the official columns. The column parent holds the row
     number of the subject's parent, or -1 for a root.
@@ -134,8 +135,8 @@ def draw_subject_lists(
     leaves: Leaves = []
     for question_topic in topic:
         candidates = leaves_of_topic[question_topic]
-        # The square of a number from 0 to 1 is smaller than the number: early leaves are more
-        # frequent than late ones.
+        # The square of a number from 0 to 1 is smaller than the number. So a question more often
+        # gets one of the first leaves of its topic than one of the last.
         index = int(len(candidates) * rng.random() ** 2)
         question_leaves: tuple[int, ...] = (candidates[index],)
         if rng.random() < SECOND_LEAF_SHARE:
