@@ -175,7 +175,7 @@ def _write_phase_files(
 
 
 def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
-    """Write the program that plays an entry of task 4, and the test answers that its games use.
+    """Write the program that lets an entry of task 4 examine students, and the students' answers.
 
     The program signs its results with a random key. The scoring program gets a copy of the key, to
     check the signature.
@@ -213,7 +213,7 @@ def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
 def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     """Write the true answers of a task and phase.
 
-    For tasks 1 and 2, also write what the page of a score tells from training answers and metadata.
+    For tasks 1 and 2, also write what the page of a score shows from training answers and metadata.
     """
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
@@ -270,7 +270,7 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
 
 
 def _hide_folder(facts: PairFacts, data_dir: Path) -> PairFacts:
-    """Return the facts about pairs with texts that do not name the folder `data_dir`.
+    """Remove the folder `data_dir` from the texts in facts about pairs; return the changed facts.
 
     `facts.left_out` says which facts are not known and why, for example because a file is missing.
     Participants may read these reasons, but not the names of folders on the organiser's machine.
@@ -293,8 +293,8 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     ):
         kit = _prepare_kit(Path(temporary))
         marker = _public_marker(data_dir, plan)
-        # With --official, public_data.zip holds no data, so it needs no marker, even if `data_dir`
-        # holds simulated files.
+        # A marker is a file that lists simulated files. With --official, public_data.zip holds no
+        # data, so it needs no marker, even if `data_dir` holds simulated files.
         if marker is not None and plan.origin != "official":
             path = Path(temporary, layout.SIMULATED_MARKER_NAME)
             writing.write_files({path: json.dumps(marker, indent=1) + "\n"})
@@ -368,7 +368,7 @@ def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
 
 
 def _without_dead_links(page: Path, existing: Collection[Path]) -> str:
-    """Return a Markdown page in which links to paths not in `existing` become plain text."""
+    """Return the text of a Markdown page; links to paths not in `existing` become plain text."""
 
     def replace_link(link: re.Match[str]) -> str:
         text, target = link.groups()

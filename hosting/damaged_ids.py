@@ -65,16 +65,17 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     if len(shortened):
         _refuse(source, column, ids, shortened, "has shortened long numbers")
     dates = _full_matches(distinct, _DATE)
-    # Dates are damage only beside other ids: if all ids are dates, the organiser may have chosen
-    # dates as ids.
+    # Dates show damage only if the column also holds other ids. If all ids are dates, the organiser
+    # may have chosen dates as ids.
     if len(dates) and len(dates) < len(distinct):
         _refuse(source, column, ids, dates, "has made dates of some ids")
-    # Commas are damage only beside whole numbers without a comma.
+    # Commas show damage only if the column also holds whole numbers without a comma.
     with_comma = _full_matches(distinct, _WITH_COMMA)
     if len(with_comma) and distinct.str.fullmatch(r"\d+").any():
         _refuse(source, column, ids, with_comma, "has put commas into some numbers")
-    # If a column holds both 7.000 and 7.512, the points separate thousands. If all such numbers end
-    # in .000, or none of them does, the points may be decimal points.
+    # Points may separate thousands, or be decimal points. In a column that holds both 7.000 and
+    # 7.512, they separate thousands, and show damage. If all such numbers end in .000, or none of
+    # them does, they may be decimal points.
     thousands = _full_matches(distinct, _THOUSANDS)
     whole_thousands = _full_matches(thousands, _WHOLE_THOUSANDS)
     has_both_kinds = 0 < len(whole_thousands) < len(thousands)

@@ -37,7 +37,7 @@ from competition import PUBLIC_DATA, STARTING_KIT
 
 # Index of the task in the row of a file that is no valid zip: such a file belongs to no task.
 NO_TASK = -1
-# Columns of a table of attempts, besides the scores.
+# Columns of a table of attempts, besides the scores. An attempt is a submission to one task.
 _ATTEMPT_COLUMNS = ("team", "file", "submitted", "task", "fault", "details")
 
 # The platform rounds scores to this many decimal places.
@@ -47,7 +47,7 @@ _DECIMALS = 10
 _WIDEST_NAME = 40
 # A chart shows at most this many teams, the best ones, so that it stays short.
 _MAX_DRAWN = 25
-# A spreadsheet takes a cell for a formula if it begins with one of these characters.
+# A spreadsheet treats a cell as a formula if it begins with one of these characters.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Key of the column of standard errors.
 _STANDARD_ERROR = "standard_error"
@@ -87,7 +87,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
 
 
 def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
-    """Print a line for each row of a board: rank, team, and score ± standard error.
+    """Print a line for each row of a leaderboard: rank, team, and score ± standard error.
 
     If a line shows a standard error, one more line explains the sign ±.
     """
@@ -128,7 +128,8 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     best_first = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
     # Keep the first attempt of each team at each task, which is the best.
     best = scored.loc[best_first].drop_duplicates(["task", "team"])
-    # The best team of a task comes first, so a team's position among the teams is its rank.
+    # `best` lists the teams of each task from the best to the worst, so a team's position among
+    # them is its rank.
     rank = best.groupby("task").cumcount() + 1
     # For each scored attempt: the number of scored attempts of the same team at the same task.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
@@ -136,7 +137,7 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of a board as texts, each with the number of decimals of its column.
+    """Return the scores of a leaderboard as texts, rounded as the bundle says for each column.
 
     The columns are named by their keys in the bundle. The text of a missing score is empty.
     """
@@ -150,7 +151,7 @@ def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
 
 
 def quote_formula(text: str) -> str:
-    """Return a text; if a spreadsheet would take it for a formula, put an apostrophe before it."""
+    """Return a text, after an apostrophe if a spreadsheet would treat the text as a formula."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
@@ -168,7 +169,7 @@ def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
 def as_page(
     bundle: Bundle, phase: str, boards: pd.DataFrame, *, attempts: pd.DataFrame, time_stamp: str
 ) -> str:
-    """Return leaderboard.html: all boards, and the attempts that failed.
+    """Return leaderboard.html: the leaderboards of all tasks, and the attempts that failed.
 
     `time_stamp` is a text on the page that says when the page was written.
     """
@@ -192,7 +193,7 @@ def as_page(
 def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str, str, str]]:
     """Return file, tasks, time and fault of the attempts that failed.
 
-    Tasks on which a file failed with the same fault share a row.
+    If a file failed with the same fault on several tasks, one row names all these tasks.
     """
     rows = []
     failed = attempts[attempts["fault"] != ""]
@@ -204,7 +205,7 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
 
 
 def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
-    """Return the facts about a task's board that the template `leaderboard.html` shows."""
+    """Return what the template `leaderboard.html` shows about a task's leaderboard."""
     # `texts` has a row for each team, and a column for each column of the leaderboard.
     texts = _score_texts(bundle, board)
     # The page shows the main score and its standard error. All other scores go into a second table,
@@ -284,7 +285,7 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
 
 
 def _publish_leaderboard(site: Path, phase: str, folder: Path) -> None:
-    """Copy a leaderboard, and the pages of scores that it links to."""
+    """Copy a leaderboard to a web site, and the pages that explain its scores."""
     (site / "details").mkdir(parents=True, exist_ok=True)
     board = (folder / "leaderboard.html").read_text(encoding="utf-8")
     # `run_locally.py` makes the name of a score's page from hexadecimal digests and the task's

@@ -89,7 +89,8 @@ def main() -> None:
             _write_zips(outputs, base)
             steps.update()
     for output in outputs:
-        # The keys of `plans` are the zips to upload. All other outputs are private parts.
+        # The keys of `plans` are the zips to upload. All other outputs are the private parts of the
+        # bundles, with the answers of the private phase.
         _print_use(output, is_private=output not in plans)
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
@@ -343,9 +344,10 @@ def _released_answers(folder: Path, task: int) -> list[Path]:
 
 
 def _get_source(options: argparse.Namespace, base: Path, tasks: Sequence[int]) -> Source:
-    """Find the official answers, or split the organiser's answers, or simulate answers.
+    """Return the answers for the bundles: official, the organiser's own or simulated, by the flags.
 
-    Split or simulated answers are written into a new folder in `base`.
+    The organiser's own answers are split. They and simulated answers are written into a new folder
+    in `base`.
     """
     if options.official:
         return _find_official(options.official, tasks)

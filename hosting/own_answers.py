@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
-# The kit's files number students and questions from 0. These files in organiser/ list the ids of
-# the user's input in the order of the numbers, so that the organiser can translate them back.
+# In the kit's files, students and questions are numbered from 0. These files in organiser/ list the
+# original ids in the order of the numbers, so that the organiser can find the id for a number.
 _ID_LIST_NAMES = {"UserId": "students.csv", "QuestionId": "questions.csv"}
 _IDS = list(_ID_LIST_NAMES)
 _ID_COLUMNS = [schema.Column(name, schema.TEXT) for name in _IDS]
@@ -110,10 +110,11 @@ def make_data_folder(
 
 
 def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
-    """Read one answer of each student to each question, and add the column IsCorrect.
+    """Read the organiser's answers, and add the column IsCorrect.
 
-    Ids are texts. Questions and students with fewer than `min_answers` answers are left out. Adds
-    to `notes` what the organiser should know.
+    If a student has answered a question several times, one of the answers is kept. Questions and
+    students with fewer than `min_answers` answers are left out. Ids are texts. Adds to `notes` what
+    the organiser should know.
     """
     attempts, has_dates = _read_attempts(path)
     if has_dates:
@@ -233,12 +234,13 @@ def _leave_out_rare(
 def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -> pd.DataFrame:
     """Replace the ids in the file by numbers, and put the answers into random order.
 
-    The lists of the ids are added to the tables.
+    The tables to write get two more tables, which list the id for each number of a student or a
+    question.
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
     # The number of a student or question will be its position in these lists. Sort the students by
-    # random numbers, so that a student's number tells nothing about the student.
+    # random numbers, so that nothing about a student can be concluded from the student's number.
     random_numbers = rng.permutation(len(student_ids))
     student_ids = student_ids.iloc[np.argsort(random_numbers)]
     # Sort the questions by the length of the id, then by the id: q2 comes before q10. `np.lexsort`
@@ -250,14 +252,15 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
         # The ids are the index, so that `map` replaces each id by its number.
         number_of_id = pd.Series(number, index=ids)
         answers[name] = answers[name].map(number_of_id)
-        # `quote_formula` makes sure that a spreadsheet takes no id for a formula.
+        # `quote_formula` prevents a spreadsheet from treating an id as a formula.
         id_list = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
         tables[f"{ORGANISER_DIR}/{_ID_LIST_NAMES[name]}"] = id_list
     answers["AnswerId"] = rng.permutation(len(answers))
     columns = [column.name for column in schema.ANSWER_COLUMNS]
     if schema.NUMBER_OF_OPTIONS.name in answers:
         columns.append(schema.NUMBER_OF_OPTIONS.name)
-    # Put the rows into random order, so that their order tells nothing about the organiser's file.
+    # Put the rows into random order, so that their order does not show the order of the organiser's
+    # file.
     return answers[columns].iloc[rng.permutation(len(answers))]
 
 
@@ -282,9 +285,10 @@ def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
 def _set_students_aside(
     path: Path, answers: pd.DataFrame, rng: np.random.Generator, tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Draw the students whom task 4 examines, and add the test files of task 4 to the tables.
+    """Draw the students for the tests of task 4, and add the test files of task 4 to the tables.
 
-    Returns the answers of the other students. Adds to `notes` how many students are examined.
+    An entry of task 4 asks these students questions (examines them). Returns the answers of the
+    other students. Adds to `notes` how many students are examined.
     """
     # The number of answers of each student. Students are numbered from 0.
     n_answers = np.bincount(answers["UserId"])
@@ -336,8 +340,8 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     array of bool, shape (n_answers,)
         True for a target.
     """
-    # Each answer gets a random number. The answers with the smallest numbers of each student are
-    # the targets.
+    # Each answer gets a random number. The targets of a student are the answers with the student's
+    # smallest numbers.
     draws_by_student = pd.Series(rng.random(len(student))).groupby(student)
     n_answers = draws_by_student.transform("size")
     # floor(n / 5 + 1 / 2) rounds n / 5. Without fractions, this is (2 * n + 5) // 10.

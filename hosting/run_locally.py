@@ -247,9 +247,9 @@ def _require_answers(phase: Phase, private: Path) -> None:
     The answers of the private phase are in the zip `private`, which may be missing.
     """
     for task in phase.tasks:
-        # In the bundle itself, the settings of the private phase have another mode than "scored".
-        # If the zip `private` exists, `read_bundle` has replaced these settings by the settings in
-        # the zip, whose mode is "scored".
+        # The bundle's own settings of the private phase do not have the mode "scored". If the zip
+        # `private` exists, `read_bundle` has replaced these settings by the zip's settings, which
+        # have this mode. So the zip is missing if the mode is not "scored".
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -322,8 +322,8 @@ def _score_folder(
     identifies the bundle.
     """
     phase_folders = _list_phase_folders(bundle_digest, phases, options)
-    # The submissions at the previous look at the folder. An empty folder is not scored at the first
-    # look, because it equals this empty list.
+    # The submissions that the last turn of the loop found. In the first turn, an empty folder is
+    # not scored, because it equals this empty list.
     scored_before: list[Submission] = []
     while True:
         submissions, other_files = _find_submissions(options.submissions)
@@ -461,10 +461,10 @@ def _score_all(
 def _list_attempts(
     phase_tasks: PhaseTasks, submissions: Sequence[Submission]
 ) -> tuple[list[Attempt], list[dict[str, Any]]]:
-    """Return the attempts that count in a phase, and leaderboard rows of files that are no zips.
+    """Return the attempts to be ranked in a phase, and leaderboard rows of files that are no zips.
 
-    An attempt is a submission to one task. `submissions` must be in order of time, because only the
-    last attempts of each team at each task count.
+    An attempt is a submission to one task. Only the last attempts of each team at each task are
+    ranked, so `submissions` must be in order of time.
     """
     attempts: list[Attempt] = []
     rows: list[dict[str, Any]] = []
@@ -537,7 +537,7 @@ def _score_attempt(
 
 
 def _about(submission: Submission) -> dict[str, Any]:
-    """Return those columns of a leaderboard row that describe the submission."""
+    """Return the part of a leaderboard row that describes the submission."""
     return {
         "submitted": submission.submitted,
         "file": submission.file,

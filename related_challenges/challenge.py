@@ -23,8 +23,8 @@ SUBMISSION = "submission.csv"
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 TEST_INPUT_FOLDER = layout.TEST_INPUT_DIR.name
 TEST_OUTPUT_FOLDER = layout.TEST_OUTPUT_DIR.name
-# The flags of a model that name the file of folds and its folder, with their defaults. Models of
-# the four tasks use the same flags for the template of a submission.
+# The flags of a model that name the file of folds and its folder, with their defaults. The models
+# of the kit's four tasks have flags of the same names, for the template of a submission.
 FOLD_FLAGS = {
     "submission_template_dir": TEST_INPUT_FOLDER,
     "submission_template_file": layout.FOLDS,
@@ -252,7 +252,7 @@ def write_submission(
         Whether the first line holds the names of the columns.
     """
     path = options.output_dir / options.output_file
-    # The record says which folds the model has predicted. Without --local, there are no folds.
+    # With --local, the model predicts folds, and the record describes the file of these folds.
     folds_file = _folds_path(options)
     split_description = "" if folds_file is None else folds.describe_folds(folds_file)
     writing.write_files(
@@ -296,7 +296,7 @@ def start_evaluation(
 ) -> argparse.Namespace:
     """Parse the flags of a `local_evaluation.py`, and delete the score files of an earlier run.
 
-    If this run fails, no scores are left that a user could take for the scores of this run.
+    If this run fails, no old score files are left, so no user can mistake old scores for new ones.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def start_evaluation(
     -------
     Namespace
         The flags and three more entries: `submission` is the submission, `reference` the file or
-        folder of true answers, and `doubts` are the reasons to doubt the score.
+        folder of true answers, and `doubts` are the reasons why the score may be wrong.
 
     Raises
     ------

@@ -100,7 +100,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         answers = None
         if mode != "received":
             answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
-        # Predictions, rankings and entries each have a judge of their own.
+        # `_JUDGES` names the function that scores this form of submission: predictions, a ranking
+        # or an entry.
         judge = _JUDGES[task.form]
         judged = judge(reference_dir, task, phase, answers)
     except InputError as fault:

@@ -28,7 +28,7 @@ def main() -> None:
     options = build_parser().parse_args()
     path = options.input_dir / options.train_data
     ids = queries.read_queries(path, answers=True)["id"].tolist()
-    # No queries have to stay in the same fold: each query is a group of its own.
+    # Any two queries may be in different folds, so each query is a group of its own.
     group = np.arange(len(ids))
     challenge.split_into_folds(options, "queries", ids, group, [path])
 

@@ -83,7 +83,8 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
     try:
         # "utf-8-sig" skips a byte order mark at the beginning.
         with io.TextIOWrapper(open_utf8(), "utf-8-sig") as file:
-            # `splitlines` would also cut at characters such as U+2028 inside a text.
+            # `splitlines` would also split the text at characters such as U+2028, which a query may
+            # hold.
             lines = file.read().split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
@@ -163,7 +164,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _require_kind(where: str, value: Any, kind: str) -> None:
-    """Raise `InputError` if a value is not of the kind `kind`, or if it holds a lone surrogate.
+    """Raise `InputError` if a value is not of this kind, or if it holds a lone surrogate.
 
     `where` names the file, the line and the key of the value in the message.
     """

@@ -38,7 +38,7 @@ COSINE_DECIMALS = 6
 
 
 def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phase, IntArray]:
-    """Turn training users into test users by removing the latest click of each.
+    """Turn training users into test users by removing the latest click of each user.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
         user=np.delete(phase.user, removed),
         item=np.delete(phase.item, removed),
         time=np.delete(phase.time, removed),
-        # Ids are needed only in a submission, and these users are not written to one. Their numbers
-        # stand in for their ids.
+        # Ids are needed only in a submission, and no submission holds these users. So use the
+        # numbers of the users as their ids.
         test_user_ids=users,
         test_user=users,
         query_time=phase.time[removed],
@@ -81,8 +81,8 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
 def count_clicks(phase: recommend.Phase) -> IntArray:
     """Count the clicks of every item, shape (items,).
 
-    The clicks in the phase count as `MIN_PHASE_CLICKS` if they are fewer. The clicks before the
-    phase are added to this number.
+    If an item has fewer than `MIN_PHASE_CLICKS` clicks in the phase, its number of clicks in the
+    phase is raised to `MIN_PHASE_CLICKS`. The clicks before the phase are then added.
     """
     n_items = len(phase.item_ids)
     is_in_phase = phase.time >= 0
@@ -137,8 +137,9 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     def total(forward: FloatArray, backward: FloatArray) -> FloatArray:
         """Add up weights of pairs of clicks for each pair (item, neighbour), and scale the sums.
 
-        Both parameters hold a weight for each pair of clicks. The weight in `forward` is added to
-        the pair of items (first, second), and the weight in `backward` to the pair (second, first).
+        Both parameters hold a weight for each pair of clicks, on an item `first` and later on an
+        item `second`. The weight in `forward` counts for the pair of items (first, second). The
+        weight in `backward` counts for the pair (second, first).
         """
         sums = np.bincount(row, np.concatenate([forward, backward]), minlength=len(keys))
         return np.asarray(scale * sums)
@@ -250,7 +251,8 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
         block = slice(begin, begin + recommend.N_USERS_PER_BLOCK)
         score = (clicked[block] @ similarity).toarray()
         closeness = np.round(user_vectors64[block] @ vectors64.T, COSINE_DECIMALS)
-        # An item that the user has clicked gets the value 0, so that it is no candidate.
+        # An item that the user has clicked gets the value 0. `choose_candidates` does not choose
+        # items with the value 0.
         clicked_cells = clicked[block].nonzero()
         score[clicked_cells] = 0
         closeness[clicked_cells] = 0
@@ -300,7 +302,9 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
 def match_clicks(
     phase: recommend.Phase, neighbours: pd.DataFrame, candidates: pd.DataFrame
 ) -> pd.DataFrame:
-    """For each candidate, find its user's clicks on items that have the candidate as a neighbour.
+    """For each candidate, find the clicks of its user on neighbours of the candidate.
+
+    Items are neighbours if they have users in common.
 
     Parameters
     ----------
@@ -337,9 +341,9 @@ def match_clicks(
 def clicks_around(
     phase: recommend.Phase, item: IntArray, time: FloatArray, distances: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, list[IntArray]]:
-    """For each item and its time, find the clicks just before and after, and count near clicks.
+    """For pairs of item and time, find the item's clicks just before and just after the time.
 
-    The clicks of all users on the item are considered.
+    Also counts the item's clicks near the time. The clicks of all users are considered.
 
     Parameters
     ----------
@@ -364,15 +368,15 @@ def clicks_around(
     """
     # The sorted array `timeline` holds the clicks of all items, one item after the other. A click
     # on item i at time t has the value i * shift + t. Since t is between -HISTORY and 1, there is a
-    # gap of 1 between the clicks of two items. `start` and `stop` are in the middle of the gaps
-    # before and after an item.
+    # gap of at least 1 between the clicks of two items. `start` and `stop` are in the middle of the
+    # gaps before and after an item.
     shift = recommend.HISTORY + 2
     timeline = np.sort(shift * phase.item + phase.time)
     now = shift * item + time
     start = shift * item - recommend.HISTORY - 0.5
     stop = shift * item + 1.5
-    # Indices in `timeline` of the item's first click, of its first click at or after `time`, and of
-    # the next item's first click.
+    # For each pair of item and time, find three indices in `timeline`: of the item's first click,
+    # of its first click at or after `time`, and of the first click on a later item.
     first, next_click, end = np.searchsorted(timeline, [start, now, stop])
     before = np.where(next_click > first, now - timeline[next_click - 1], recommend.HISTORY + 1)
     # If `timeline` has no later click, `next_click` is past its last index. `np.where` then takes
