@@ -189,9 +189,9 @@ def target_column(name: str = IS_TARGET) -> Column | None:
     return Column(name, INT8, 0, 1)
 
 
-# Question metadata: a list of ids, such as [3, 71, 98, 209].
+# Question metadata: a list of the ids of the question's subjects, such as [3, 71, 98, 209].
 SUBJECT_LIST = Column("SubjectId", TEXT)
-# Subject metadata: one id.
+# Subject metadata: the id of one subject.
 SUBJECT_ID = Column("SubjectId")
 SUBJECT_NAME = Column("Name", TEXT)
 PARENT_ID = Column("ParentId", TEXT, may_be_empty=True)

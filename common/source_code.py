@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common import layout
 
-# The fields of a statement that hold further statements.
+# In Python's syntax tree, a statement holds further statements in these fields.
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 

@@ -31,8 +31,9 @@ def _open_closed_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             # The descriptor is closed. `os.open` opens the null device with the lowest free
-            # descriptor, which is this one. Otherwise the next file that is opened would get this
-            # descriptor, and all that a library or a child process prints would go into that file.
+            # descriptor, which is this one. If it stayed closed, the next file that is opened would
+            # get this descriptor. All that a library or a child process prints would then go into
+            # that file.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     # For a closed descriptor, Python has set `sys.stdout` or `sys.stderr` to None. Nobody closes
     # the streams that replace it, since the process may print until it ends.

@@ -177,7 +177,7 @@ class Task:
         """Return the phase that a score belongs to.
 
         A user may name a file of true answers with --ref_data. If its name, `reference_name`,
-        differs from the usual name of the file (`answers_name`), the score belongs to `OWN`.
+        differs from the usual name of the file (`answers_name`), the result is `OWN`.
         """
         if reference_name and Path(reference_name).name != self.answers_name(phase):
             return OWN

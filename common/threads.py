@@ -30,7 +30,7 @@ N_THREADS = _count_threads()
 
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
-    """Yield function(part) for every part, in the order of parts; several run at the same time."""
+    """Yield function(part) for every part, in order; several calls run at the same time."""
     parts = list(parts)
     # Run a single part without threads: to start them may take longer than the part itself.
     if N_THREADS == 1 or len(parts) == 1:
@@ -41,7 +41,7 @@ def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Ite
 
 
 def run_in_threads(function: Callable[[Part], None], parts: Iterable[Part]) -> None:
-    """Call function(part), which returns nothing, for every part; several run at the same time."""
+    """Call function(part), which returns nothing, for every part; several calls run at a time."""
     # `in_threads` is a generator: it calls the function only when its results are read. `list`
     # reads all of them.
     list(in_threads(function, parts))

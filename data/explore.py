@@ -867,10 +867,11 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
 
     def position(number: float) -> float:
         """Return where a number stands on the axis; a column of the chart has the width 1."""
-        # The edge with index k is at position k. Interpolate between the edges.
+        # The edge with index k is at position k. A number between two edges is at a position
+        # between them.
         edge_positions = np.arange(len(edges))
         if is_logarithmic:
-            # A bin holds many numbers, so a number may stand anywhere in its bin.
+            # A bin may hold several numbers. Interpolate on the logarithmic scale.
             return float(np.interp(np.log(number), np.log(edges), edge_positions))
         # A bin holds only one number, its left edge. The number stands at the bin's middle.
         return float(np.interp(number, edges, edge_positions)) + 0.5

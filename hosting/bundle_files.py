@@ -311,7 +311,8 @@ def _prepare_kit(temporary: Path) -> dict[str, Path]:
     copies.
     """
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    # A link is kept if it leads to a file of the starting kit, or to a folder around such a file.
+    # A link is kept if it leads to a file of the starting kit, or to a folder that holds such a
+    # file.
     files_and_folders = set(kit.values())
     for path in kit.values():
         files_and_folders.update(path.parents)

@@ -111,8 +111,8 @@ def _ask(address: str) -> Reply:
     request = urllib.request.Request(address, headers={"Accept": "application/json, */*"})
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:
-            # A server may refuse by redirecting to its login form. The form is an HTML page, which
-            # no file is.
+            # A server may refuse by redirecting to its login form, an HTML page. No file of a
+            # competition is an HTML page.
             if reply.headers.get_content_type() == "text/html":
                 return Reply(refusal="refused (an HTML page instead, such as a login form)")
             size = reply.headers.get("Content-Length") or "?"

@@ -102,7 +102,7 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
 
 def describe(plan: Plan) -> str:
     """Return the content of competition.yaml."""
-    # Key, title and order of each column of the leaderboard.
+    # Key, title and sorting of each column of the leaderboard: "desc" if larger values are better.
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
     if plan.tasks == (TASK_4.number,):
         # Each mask has its own column. A mask says which answers are to be predicted.

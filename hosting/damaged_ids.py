@@ -131,8 +131,8 @@ def require_unmerged(source: Source, column: str, ids: pd.Series, is_repeated: p
     has_few_rounded_ids = len(rounded) < len(long_ids) / 2
     if has_few_long_ids or has_few_rounded_ids:
         return
-    # Rounded ids in rows where a student seems to answer a question again. Such an id has probably
-    # replaced several ids.
+    # `merged` holds the rounded ids in rows where a student seems to answer a question again. Such
+    # an id has probably replaced several ids.
     merged = rounded[rounded.isin(ids[is_repeated])]
     if len(merged):
         fault = "has probably rounded long numbers, as many end in zeros and pairs of ids repeat"

@@ -289,7 +289,7 @@ def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
     n_private_days = options.final_days
     try:
         end = options.end or start + timedelta(weeks=_WEEKS)
-        # With the earliest end, the public phase lasts one day, the first.
+        # If the competition has the earliest end, the public phase lasts only one day, the first.
         earliest_end = start + timedelta(days=n_private_days)
     except OverflowError:
         expected = f"expected an end before the year {date.max.year}"

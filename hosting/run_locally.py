@@ -113,8 +113,8 @@ def main() -> None:
         elif options.submissions:
             bundle_digest = fingerprints.digest(path)
             if existing_private:
-                # Results count for this bundle with this private part only: both digests are
-                # needed.
+                # A result is valid only for this bundle with this private part, so the digest is
+                # made from both.
                 bundle_digest += fingerprints.digest(existing_private)
             n_failed = _score_folder(bundle, bundle_digest, phases, options)
         else:
@@ -261,7 +261,7 @@ def _require_answers(phase: Phase, private: Path) -> None:
 def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     """Return the tasks for which a zip holds a submission.
 
-    If the zip holds none, return all tasks, so that scoring them says what is missing.
+    If the zip holds none, return all tasks: scoring them fails, and says which files are missing.
     """
     with zips.open_zip(submission) as archive:
         members = set(archive.namelist())
@@ -369,8 +369,9 @@ def _list_phase_folders(
     """Return the folder of each phase's leaderboard, with the results of earlier runs."""
     phase_folders = []
     _, private_phase = layout.PHASES
-    # With a single phase, --output_dir names the folder of this phase. In all other cases, the
-    # folder of the private phase has a suffix, since the public phase uses the folder without it.
+    # If a single phase is scored, --output_dir names the folder of its leaderboard. In all other
+    # cases, the folder without a suffix is for the public phase, and the private phase gets a
+    # folder with a suffix.
     is_named_for_one_phase = bool(options.output_dir) and len(phases) == 1
     for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
@@ -566,8 +567,8 @@ def _read_records(folder: Path, bundle_digest: str) -> Records:
     lines = path.read_bytes().splitlines() if path.is_file() else []
     records: Records = {}
     for line in lines:
-        # Skip every faulty line, whatever is wrong with it: the run that wrote it may have been
-        # stopped, or a user may have changed it.
+        # Skip every faulty line, whatever its fault: a run that was stopped may have written only a
+        # part of the line, or a user may have changed it.
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             record = json.loads(line.decode())
             if _is_reusable(record, folder, bundle_digest):

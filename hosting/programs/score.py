@@ -149,7 +149,7 @@ def _require_begun(starts: str) -> None:
 def _publish(output_dir: Path, task: Task, phase: str, judged: ScoredSubmission) -> None:
     """Print the score, and write the page that explains it."""
     error_text = ""
-    # With few students, a standard error says little, so it is not printed.
+    # With few students, the standard error is unreliable, so it is not printed.
     if judged.score.error is not None and not judged.score.has_few_students:
         error_text = f" ± {judged.score.error:.4f} standard error"
     line = f"score {judged.score.value:.4f}{error_text} (task {task.number}, {phase})"

@@ -30,7 +30,8 @@ POWER = 3
 def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
     """Weigh possible answers to each query of `test` by the votes of similar training queries.
 
-    The weights of a query's answers sum to 1. A query without a similar training query has none.
+    The weights of a query's answers sum to 1. A query without a similar training query gets an
+    empty dict.
     """
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `test`. Return: for each query of `test`, a dict from possible answers to their
