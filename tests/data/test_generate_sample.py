@@ -640,7 +640,7 @@ def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
     n_wrong = wrong.groupby("QuestionId").AnswerValue.transform("size")
     popularity = n_same_option / n_wrong
 
-    # A confidence of -1 is missing: the student was not asked.
+    # A confidence of -1 is missing: the student has stated none.
     has_confidence = wrong.confidence >= 0
     popular = wrong.confidence[has_confidence & (popularity > 0.5)]
     rare = wrong.confidence[has_confidence & (popularity < 0.25)]
