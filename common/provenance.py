@@ -63,12 +63,12 @@ class ThisRun:
     # Fingerprints of the data files that the run has read. The record of every file that the script
     # writes names these data files as sources.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
-    # The result may have parts that other scripts made, such as predictions that this script blends
-    # (see `note_part`). These are the fingerprints of the files from which the parts were made. The
-    # files need not exist any more.
+    # The result may have parts that other scripts made, such as predictions that this script
+    # averages (see `note_part`). These are the fingerprints of the files from which the parts were
+    # made. The files need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
-    # For each script that made such parts, the fingerprints of its code. See
-    # `Provenance.code_of_parts`.
+    # For each script that made parts of the result, the fingerprints of its code (see
+    # `Provenance.code_of_parts`).
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
     # Whether every data file that Python opens for reading is noted as a source.
     is_watching: bool = False
@@ -76,7 +76,7 @@ class ThisRun:
     code_at_start: dict[Path, str] = field(default_factory=dict)
     # Whether Control-C has stopped a fit early.
     interrupted: bool = False
-    # Whether the run has read predictions of which nobody knows the sources.
+    # Whether the run has read predictions whose sources are unknown.
     unknown_sources: bool = False
 
 
@@ -111,22 +111,22 @@ class Provenance:
     # The fields below are missing in records of earlier versions.
     # When the files were written, in UTC: "2020-10-31T23:59:00+00:00".
     time: str = ""
-    # Whether Control-C has stopped the fit early. The model has then learned less than the options
-    # say.
+    # Whether Control-C has stopped the fit early. The fit then made fewer steps than planned.
     interrupted: bool = False
     # Whether code changed while the script ran. Then `code` is not the code that ran.
     code_changed: bool = False
     # Name of the model, which a notebook gives; "" for the name of the script.
     name: str = ""
-    # Whether the files were also made from predictions of which nobody knows the sources.
+    # Whether the files were also made from predictions whose sources are unknown.
     unknown_sources: bool = False
-    # For files that blend predictions: the fingerprints of the code that made these predictions,
-    # for each script. "" stands for code that changed while the script ran.
+    # If the files were made from predictions of other scripts: for each of these scripts, the
+    # fingerprints of the code that made the predictions. "" stands for code that changed while the
+    # script ran.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def model(self) -> str:
-        """`name` or, if it is empty, the name of the script without the prefix sample_model_."""
+        """The model's name: `name` or, if that is empty, the script's without "sample_model_"."""
         return self.name or Path(self.script).stem.removeprefix("sample_model_")
 
     @property
@@ -162,7 +162,8 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
             flag, has_value, value = word[2:].partition("=")
             options[flag] = value if has_value else True
             # The word after --flag is a value of the flag. The word after --flag=value is a file,
-            # and so is the word after --local, which takes no value.
+            # and so is the word after --local. (Only in task 3, --local may take a value. The value
+            # then gets the key "files".)
             next_word_is_value = not has_value and flag != "local"
             key = flag if next_word_is_value else "files"
             continue
@@ -257,7 +258,7 @@ def note_source(path: Path) -> None:
 
 
 def note_part(record: Provenance | None, folder: Path) -> None:
-    """Note how a part of this process's result was made, such as predictions that it blends.
+    """Note how a part of this process's result was made, such as predictions that it averages.
 
     The records of the files that this process writes then name the sources of the part. They also
     say whether these sources are unknown, and whether the fit of the part was stopped early.
@@ -513,7 +514,7 @@ def _is_valid(record: Provenance) -> bool:
     """Return whether all fields of a record, which anybody may have edited, are valid.
 
     Some wrong fields, such as a list in place of a dict, raise an exception here. `parse` catches
-    the exception, and takes the record for invalid too. The type of `seconds` is not checked here,
+    the exception, and treats the record as invalid. The type of `seconds` is not checked here,
     since `parse` converts it.
     """
     texts = [record.script, record.split, record.name, *flags_of(record.options)]
@@ -560,8 +561,8 @@ def _read_beside(path: Path) -> Provenance | None:
     if not beside.is_file():
         return None
     record = parse(beside.read_bytes())
-    # Only the records of splits and templates have names that are values of `RECORD_OF_FILE`. A
-    # .json with another name may be a file of the user that is no record.
+    # The values of `RECORD_OF_FILE` are the names of the records of splits and templates. A .json
+    # file with another name may be a file of the user that is no record.
     if record is None and beside.name in layout.RECORD_OF_FILE.values():
         raise InputError(
             f"{beside}: is damaged or of an earlier version of the kit, expected the record of "
@@ -633,9 +634,9 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
     """Return the origin of a file, by its record, its content or its rows.
 
     If these do not tell the origin, the origin is combined from the origins of the files that this
-    file was made from. The search for these origins calls this function again: `seen` holds the
-    files through which the search has come here. A file in `seen` ends the search, since a damaged
-    record may lead in a circle.
+    file was made from. To find these origins, the function calls itself. `seen` holds the files of
+    the calls that are not finished yet. A file in `seen` has an unknown origin: by its record and
+    those of its sources, it would be made from itself, so one of these records is damaged.
     """
     if not path.is_file() or path in seen:
         return Origin.UNKNOWN

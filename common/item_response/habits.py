@@ -59,15 +59,16 @@ class Habits:
     student_ids: IntArray
     # Contexts with answers, increasing.
     context_ids: IntArray
-    # The first level has one node for each student, the second one for each context of a student.
+    # The first level has one node for each student. The second level has one node for each student
+    # and each context in which the student has answers.
     levels: tuple[Level, ...]
-    # For each level, the habits that are added to the log probability of every option, shape
-    # (nodes, options). A habit at a node of the first level is a term that the student has
-    # everywhere. A habit at a node of the second level is this term plus a term that the student
-    # has in one context alone.
+    # For each level, what the habits add to the log probability of every option, shape (nodes,
+    # options). A habit at a node of the first level is a term that the student has everywhere. A
+    # habit at a node of the second level is this term plus a term that the student has only in one
+    # context.
     total: tuple[FloatArray, ...]
-    # Prior variance of the terms that students have everywhere, then of the terms that they have in
-    # one context, shape (2,).
+    # Two prior variances, shape (2,): that of the terms that students have everywhere, then that of
+    # the terms that students have only in one context.
     variance: FloatArray
 
 
@@ -193,12 +194,14 @@ def _update_habits_of_students(
 ) -> FloatArray:
     """Make the Newton step of `_update_habits` for a range of students.
 
-    For this step, the log likelihood of a student's choices is a parabola in the habits, without
-    products of the habits of two options. So each option can be solved for by itself: the step
-    finds the Gaussian posterior of the student's overall habit, and of the student's habit in each
-    context. The contexts lie within the student, as topics lie within areas, so the functions for
-    nested effects serve here too. `eliminate` goes from the contexts up to the student, and
-    `restore` goes back down to the contexts.
+    For this step, the log likelihood of a student's choices is replaced by a quadratic function of
+    the habits without products of the habits of two options. So the options can be handled one
+    after the other. For each option, the step finds the Gaussian posterior of the student's overall
+    habit, and of the student's habit in each context.
+
+    The overall habit and the habits in contexts form a tree, as effects of nested contexts do, so
+    the functions for these effects serve here too. `eliminate` goes from the contexts up to the
+    student, and `restore` goes back down to the contexts.
     """
     # `part` holds the choices of these students. It has two levels: the students as a whole, then
     # their contexts. For each level, `rows` has the range of the rows in `habits` that belong to
@@ -223,7 +226,8 @@ def _update_habits_of_students(
             part.levels, conditional_totals, no_abilities, variance
         )
         sums += sums_over_terms
-        # On each level, the mean of the posterior is the new habit of this option.
+        # The new habits for this option are the posterior means. `posterior` has a row for each
+        # node of the level.
         for habits_of_level, rows_of_level, posterior in zip(habits, rows, posteriors, strict=True):
             new_habits = np.clip(posterior[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)
             habits_of_level[rows_of_level, option] = new_habits
@@ -266,11 +270,12 @@ def _sum_by_leaf(
     p = np.exp(choices.log_probability[rows] + habit)
     p /= p.sum(axis=1, keepdims=True)
     n_options = p.shape[1]
-    # The factor n / (n − 1) makes up for the curvature between options, which is left out (see the
-    # module's docstring).
+    # `weight` is the curvature of the log likelihood in the habit of one option. The curvature also
+    # has mixed terms for two options, which are left out. The factor n / (n − 1), with n options,
+    # makes up for them (see the module's docstring).
     weight = p * (1 - p) * np.float32(n_options / (n_options - 1))
-    # linear = slope + weight · habit. The slope of the log likelihood is 1 − p for the chosen
-    # option and −p for the other options.
+    # linear = slope + weight · habit. The slope, the derivative of the log likelihood by the habit,
+    # is 1 − p for the chosen option and −p for each other option.
     linear = weight * habit - p
     linear[np.arange(len(p)), choices.choice[rows]] += 1
     first_choice_of_leaf = leaf_start[:-1]
@@ -284,14 +289,16 @@ def _sum_by_leaf(
 
 
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
-    """Return new prior variances of the two kinds of terms (see `_update_habits`), shape (2, 1).
+    """Return new prior variances of the terms of which habits are sums, shape (2, 1).
 
-    `sums` is the result of `_update_habits` with the prior variances `old`.
+    The first variance is that of the terms that students have everywhere, the second that of the
+    terms that students have only in one context. `sums` is the result of `_update_habits` with the
+    prior variances `old`.
     """
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
-    # A constant that is added to the terms of all n options does not change the probabilities, so
-    # this constant is estimated as 0. Only n − 1 of a node's n terms are free, which makes the sum
-    # of their squares too small by the factor (n − 1) / n.
+    # A node has one term for each of the n options. A constant that is added to all n terms does
+    # not change the probabilities, so this constant is estimated as 0. Only n − 1 of the terms are
+    # free, so their sum of squares is too small by the factor (n − 1) / n: correct it.
     squares = squares * n_options / (n_options - 1)
     new = (squares + variances) / n_terms
     return accelerate(old, new, squares_of_removed / n_terms, _MAX_ACCELERATION)
@@ -322,8 +329,8 @@ def add_habits(
     labels = [np.zeros_like(context_position), context_position]
     nodes_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)
-    # Where the student has answers in the context, the habit at the second level replaces the habit
-    # at the first level.
+    # The second round of the loop replaces the overall habit by the habit in the context, where the
+    # student has answers in the context.
     for node, habit_of_node in zip(nodes_by_level, habits.total, strict=True):
         # A pair without a node on this level has the node −1.
         is_known = node >= 0

@@ -35,8 +35,8 @@ import numpy as np
 # after this many passes.
 _MAX_CHANGE = 0.01
 _MAX_PASSES = 10
-# Upper bound on the share of the information on a logit that comes from the answer itself. The
-# docstring of this module calls the share w u. The bound keeps quotients by 1 − w u finite.
+# Upper bound on w u, in the notation of this module's docstring: the share of the information on a
+# logit that comes from the answer itself. The bound keeps quotients by 1 − w u finite.
 _MAX_SHARE = np.float32(0.95)
 # Answers that one thread predicts at a time.
 _BLOCK = 1 << 16
@@ -81,11 +81,12 @@ class AnswersOfStudents:
     # The ids of the students and of the questions that have answers here, in increasing order.
     student_ids: IntArray
     question_ids: IntArray
-    # Posteriors of the students' abilities, and of the questions' (slopes, intercept), with a row
-    # for each id.
+    # The posterior of each student's abilities, with a row for each of `student_ids`.
     students: Gaussians
+    # The posterior of each question's slopes and intercept, with a row for each of `question_ids`.
     items: Gaussians
-    # The guessing of each question, float32.
+    # For each question, the probability that a student who does not know the answer gives the right
+    # answer nevertheless, float32.
     guessing: FloatArray
 
     @property
@@ -125,16 +126,17 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
         n_students=len(student_ids),
         n_items=len(question_ids),
     )
-    # The passes begin with the abilities of the fit, but use only the answers given here.
+    # The state before the first pass over the answers has the abilities that the fit found. The
+    # passes compute new abilities from the answers given here alone.
     state = replace(
         posterior,
         students=posterior.students.take(student_position),
         items=posterior.items.take(item_position),
         guessing=posterior.guessing[item_position],
     )
-    # Each pass finds the abilities anew from the answers. The pass also needs the abilities before
-    # it, to replace the log likelihoods by parabolas. The questions do not change, so the second
-    # result, the sums for the items, is not needed.
+    # Each pass finds the abilities anew from the answers. It replaces the log likelihood of each
+    # answer by a parabola, which depends on the abilities before the pass. So several passes are
+    # needed. The questions do not change, so no sums are needed to update them (`sums_items`).
     for _ in range(_MAX_PASSES):
         updated, _ = pass_over_answers(observations, state, sums_items=False)
         change = updated.students.mean - state.students.mean
@@ -258,8 +260,8 @@ def _leave_out(
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # The share of the information on the logit that comes from the answer itself, w u in the
-    # module's docstring.
+    # The share of the information on the logit that comes from the answer itself. The module's
+    # docstring calls it w u.
     share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - share)
     covariance = with_answer.covariance / (1 - share)

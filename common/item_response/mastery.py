@@ -46,8 +46,8 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
 
     `ItemResponse.mastery` explains the table. `posterior` is the posterior of a fit whose contexts
     are subjects: a level of contexts is a level of subjects, the widest first. A node of a level is
-    a student together with a subject in which the student has answers. The node's parent is the
-    same student with the next wider subject.
+    a student together with a subject in which the student has answers. The parent of the node is
+    the same student together with the subject above it in the tree of subjects.
 
     `subject` has a row for each of `posterior.question_ids`, and a column for each level.
     """
@@ -56,8 +56,8 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     students = _students_of_nodes(posterior.levels)
     tables = []
     # Go from the narrowest subjects to the widest, since the share of a wide subject depends on the
-    # shares of the subjects below it. `narrower` has the nodes of the level that the loop has
-    # handled before, the next narrower subjects.
+    # shares of the subjects below it. `narrower` has a row for each node of the level below, which
+    # the loop has handled before.
     narrower: pd.DataFrame | None = None
     for number, level in reversed(list(enumerate(posterior.levels))):
         student = students[number]
@@ -66,7 +66,8 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
         n_questions = _count_questions(subject[:, number], subject_id)
         mean = shares.mean
         if narrower is not None:
-            # Each narrower subject in which the student has answers counts with its own share.
+            # For questions of a narrower subject in which the student has answers, use the share of
+            # the narrower subject.
             mean = _include_subjects_below(mean, n_questions, narrower)
         narrower = pd.DataFrame({"parent": level.parent, "n": n_questions, "mean": mean})
         low, high = _interval(mean, shares.variance)
@@ -106,7 +107,8 @@ def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArra
     It is the intercept of the question, plus an effect that all students share in the question's
     narrowest subject. `subject` is as in `find_mastery`.
     """
-    # `find_ids` finds the position of each question's narrowest subject in `shared.mean`.
+    # `shared.mean` has the order of the ids of the narrowest subjects. So `find_ids` returns the
+    # positions in `shared.mean`.
     shared_effect = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
     # Leave out the last item, which stands for unknown questions. The last column is the intercept.
     easiness: FloatArray = posterior.items.mean[:-1, -1] + shared_effect
@@ -114,7 +116,10 @@ def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArra
 
 
 def _students_of_nodes(levels: tuple[Level, ...]) -> list[IntArray]:
-    """Return, for each level, the position of each node's student in `Posterior.student_ids`."""
+    """Return the student of each node: for each level, positions in `Posterior.student_ids`.
+
+    A node is a student together with a subject in which the student has answers.
+    """
     # The parents of the first level's nodes are the students.
     students = [levels[0].parent]
     for level in levels[1:]:
@@ -214,9 +219,9 @@ def _expected_shares(
     ability_covariance = posterior.students.covariance[student]
     slopes = posterior.items.mean[questions, :-1]
     guessing = posterior.guessing[questions]
-    # The uncertainty of a question's parameters adds this variance to the logit. For an average
-    # student, whose abilities are N(0, I), it is the sum of the variances of the slopes and of the
-    # intercept.
+    # The slopes and the intercept of a question are uncertain, which adds this variance to the
+    # logit. For an average student, whose abilities are N(0, I), it is the sum of the variances of
+    # the slopes and of the intercept.
     question_variance = np.trace(posterior.items.covariance[questions], axis1=1, axis2=2)
 
     logit = ability @ slopes.T + easiness + effects[:, [EFFECT_MEAN]]
@@ -263,8 +268,9 @@ def _variance_of_shares(
     question_variance
         The variance that each question adds to its logit, shape (questions,).
     """
-    # The effect is added to every logit, and so is each ability, multiplied by its slope. So the
-    # derivatives of the share by the effect and by the abilities are sums over the logits.
+    # The effect and the abilities enter the logits of all questions. So the derivative of the share
+    # by the effect, or by an ability, is a sum over the questions. The derivative of a logit is 1
+    # by the effect, and the slope by an ability.
     by_effect = by_logit.sum(axis=1)
     by_ability = by_logit @ slopes
     variance: FloatArray = (
@@ -274,7 +280,8 @@ def _variance_of_shares(
         + by_effect**2 * effects[:, EFFECT_VARIANCE]
         # The variance of a sum also contains twice the covariance of the two parts above.
         + 2 * by_effect * np.einsum("ni,ni->n", by_ability, effects[:, EFFECT_COVARIANCES])
-        # The variances of the questions' own parts, which are independent of each other.
+        # The variances from the uncertain slopes and intercepts, which are independent of each
+        # other.
         + np.einsum("nq,q->n", by_logit**2, question_variance)
     )
     return variance
@@ -290,11 +297,13 @@ def _count_questions(subject: IntArray, wanted: IntArray) -> IntArray:
 def _include_subjects_below(
     mean: FloatArray, n_questions: IntArray, below: pd.DataFrame
 ) -> FloatArray:
-    """Return the share of each node, in which each subject below counts with its own share.
+    """Return the expected share of right answers at each node, a mean over the node's questions.
 
-    `mean` is the share that follows from the node's own effect. It counts for the questions of
-    those subjects below in which the student has no answers. `below` has a row for each node of the
-    next level: the position of its parent, its number of questions, and its share.
+    A node is a student together with a subject. If the student has answers in a narrower subject
+    below this subject, the questions of the narrower subject count with the share that is expected
+    there. All other questions count with `mean`, the share that follows from the effect of the
+    node. `below` has a row for each node of the next level: the position of its parent, its number
+    of questions, and its share.
     """
     n_below = np.bincount(below["parent"], below["n"], minlength=len(mean))
     sum_below = np.bincount(below["parent"], below["n"] * below["mean"], minlength=len(mean))

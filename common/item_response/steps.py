@@ -44,24 +44,25 @@ class State:
     item of each stage belongs to a question without answers.
     """
 
-    # Posteriors of the abilities, k dimensions.
+    # The posterior of each student's k abilities.
     students: Gaussians
-    # Posteriors of (slopes, intercept), k + 1 dimensions.
+    # The posterior of each item's vector (slopes, intercept), which has k + 1 numbers.
     items: Gaussians
-    # For each stage, the prior of its items' (slopes, intercept).
+    # For each stage, the prior that the vectors (slopes, intercept) of its items share.
     prior: Gaussians
     # Probability that a student who does not know the answer passes the item, shape (items,),
     # float32.
     guessing: FloatArray
-    # For each level of contexts, the coarsest first, the posteriors of the total effects at its
-    # nodes: mean, variance, covariance with each ability; shape (nodes, 2 + k), float32. At the
-    # start of a fit, the tuple has only the array of the last level, since a step reads only this
-    # array.
+    # For each level of contexts, the coarsest first, an array of float32, shape (nodes, 2 + k). A
+    # node is a student in a context. The columns describe the posterior of the total effect, which
+    # is the sum of the student's effects in this context and in those around it: the mean, the
+    # variance, and the covariance with each ability. At the start of a fit, the tuple holds only
+    # the array of the last level, the only array that a step reads.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the effects of the nodes at each level, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # Further effects on the logits, one for each context of the last level, which all students
-    # share. If the answers have no contexts, this is a placeholder.
+    # The shared effects. Each context of the last level has one, which is added to the logits of
+    # all students' answers in the context. If the answers have no contexts, this is a placeholder.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -82,8 +83,8 @@ class Posterior(State):
     question_ids: IntArray
     # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...] = ()
-    # For each level, its nodes, which are the contexts in which each student has answers. `effects`
-    # has a row for each node.
+    # The levels of contexts, the coarsest first. A level has a node for each student and each
+    # context in which the student has answers, and `effects` has a row for each node.
     levels: tuple[Level, ...] = ()
 
     @property
@@ -180,11 +181,12 @@ class _ChunkSums:
     # shape (items, d + d(d + 1)/2) for d = k + 1. None if the items are not to be learned.
     items: FloatArray | None
     # The sums from which `context.estimate_variance` computes the prior variances of the effects of
-    # nodes: the number of effects, then three sums over the effects, shape (levels, stages, 4).
-    # None without contexts.
+    # nodes, shape (levels, stages, 4): the number of effects, then three sums over the effects.
+    # None if the answers have no contexts.
     variance: FloatArray | None = None
-    # For each effect that students share, what the answers of the chunk add to its precision and to
-    # precision · mean, shape (shared effects, 2). None without contexts.
+    # The posterior of a shared effect, which all students have in a context, is computed from its
+    # precision and from precision · mean. Each row holds what the answers of the chunk add to these
+    # two numbers, shape (shared effects, 2). None if the answers have no contexts.
     shared: FloatArray | None = None
 
 
@@ -193,8 +195,8 @@ class _ChunkUpdate:
     """The new posteriors of a chunk of students and of their contexts, and its sums."""
 
     students: Gaussians
-    # For each level of contexts, the posteriors of the total effects at the chunk's nodes: mean,
-    # variance and covariances with the k abilities, shape (nodes, 2 + k).
+    # For each level of contexts, the rows of `State.effects` that belong to these students, shape
+    # (nodes, 2 + k).
     effects: list[FloatArray]
     sums: _ChunkSums
 
@@ -350,12 +352,12 @@ def _update_with_contexts(
     linear, weight = approximate_log_likelihoods(
         part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
-    # Take the old mean of the shared effect as known. Change `linear` in place, since a copy would
-    # need memory for each answer.
+    # Subtract the shared effect from the logit, with its mean before the step as its value. Change
+    # `linear` in place, since a copy would need memory for each answer.
     shared_mean = state.shared.mean[leaves.label]
     linear -= weight * shared_mean[leaf]
 
-    # Go from the leaves up to the students, integrate out the effects of the nodes, and update the
+    # Integrate out the effects of the nodes, from the leaves up to the students. Then update the
     # abilities.
     weight_by_student = part.matrix(weight, part.start)
     weight_by_leaf = part.matrix(weight, leaves.start)
@@ -363,7 +365,7 @@ def _update_with_contexts(
         part, linear, weight_by_student, weight_by_leaf, item_moments, state.variance
     )
 
-    # Go from the students down to the leaves, and find the effects of the nodes.
+    # Find the posteriors of the effects of the nodes, from the students down to the leaves.
     effects, variance_sums, shared_slope = context.restore(
         part.levels, conditional_totals, new, state.variance
     )
@@ -374,14 +376,15 @@ def _update_with_contexts(
 
     if not sums_items:
         return _ChunkUpdate(new, effects, _ChunkSums(None, variance_sums, shared_sums))
-    # For the items, also take the new means of the students' effects as known.
+    # To update the items, subtract the student's total effect from the logit as well, with its new
+    # mean as its value.
     linear -= weight * new_leaf_effects[leaf, EFFECT_MEAN]
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # With these means, the sums subtract Σ weight · E[ability] · E[total effect]. But they must
-    # subtract Σ weight · E[ability · total effect]. The difference is a covariance: also subtract Σ
-    # weight · Cov[ability, total effect].
+    # This has subtracted Σ weight · E[ability] · E[total effect] from the first k columns. The exact
+    # term is Σ weight · E[ability · total effect]. So also subtract the difference of the two:
+    # Σ weight · Cov[ability, total effect].
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
@@ -438,7 +441,11 @@ def _update_abilities(
 
 
 def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatArray:
-    """Return the total effects at leaves plus the shared effect of each leaf's context."""
+    """Return the total effect at each leaf plus the shared effect of the leaf's context.
+
+    A leaf is a student in a context of the last level. `leaf_effects` and the result have the shape
+    (leaves, 2 + k): mean, variance, and covariance with each of the k abilities.
+    """
     with_shared = leaf_effects.copy()
     with_shared[:, EFFECT_MEAN] += state.shared.mean[leaves.label]
     with_shared[:, EFFECT_VARIANCE] += state.shared.variance[leaves.label]
@@ -448,8 +455,10 @@ def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatA
 def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArray:
     """Return sums over the answers of each leaf; `context.eliminate` needs these sums.
 
-    The columns are weight_sum, linear_sum and item_sum (see `context`), shape (leaves, 2 + k + 1).
-    `linear` and `weight` are sparse matrices with a row for each leaf and a column for each item.
+    A leaf is a student in a context of the last level. `linear` and `weight` are sparse matrices
+    with a row for each leaf and a column for each item. The shape of the result is (leaves, 2 + d).
+    The columns are the sum of weight, the sum of linear, and the d numbers of
+    Σ weight · E[item vector] for item vectors (slopes, intercept).
     """
     d = model.count_dimensions(item_moments)
     weight_sum = np.asarray(weight.sum(axis=1))
@@ -461,13 +470,18 @@ def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArr
 def _sum_for_shared_effects(
     leaves: Level, weight: FloatArray, slope: FloatArray, old_mean: FloatArray
 ) -> FloatArray:
-    """Return what the leaves add to the precision and to precision · mean of each shared effect.
+    """Return what the answers add to the precision and to precision · mean of each shared effect.
 
-    As a function of the shared effect, the log likelihood of a leaf's answers is a parabola. Its
-    slope at the effect's old mean is `slope`, its negative second derivative is `weight`. So the
-    parabola is (slope + weight · old mean) · effect − weight · effect² / 2, apart from a constant.
-    `old_mean` has one element for each shared effect, `leaves.label` is the position of each leaf's
-    effect. The result has shape (shared effects, 2).
+    The result has the shape (shared effects, 2). `old_mean` is the mean of each shared effect
+    before the step. `leaves.label` is the position in `old_mean` of the effect of each leaf.
+
+    The log likelihood of the answers of a leaf is a parabola in the shared effect. Its slope at the
+    old mean is `slope`, and its negative second derivative is `weight`. So the parabola is
+
+        (slope + weight · old mean) · effect − weight · effect² / 2,
+
+    apart from a constant. The answers of the leaf add `weight` to the precision, and the factor of
+    `effect` to precision · mean.
     """
     linear = slope + weight * old_mean[leaves.label]
     return context.sum_by_label(leaves.label, [weight, linear], n_labels=len(old_mean))
@@ -560,10 +574,11 @@ def _logit_blocks(
     effects: FloatArray | None = None,
     node: IntArray | None = None,
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Yield the rows of a block of pairs, and mean and variance of their logits, for each block.
+    """Yield mean and variance of the logits of pairs, in blocks that fit the processor's cache.
 
-    A pair is a student and an item. Its logit is the scalar product of the student vector
-    (ability, 1) and the item vector (slopes, intercept), plus an effect if `effects` are given.
+    For each block, the function yields the range of its pairs, the means and the variances. A pair
+    is a student and an item. Its logit is the scalar product of the student vector (ability, 1) and
+    the item vector (slopes, intercept), plus an effect if `effects` are given.
 
     Parameters
     ----------
@@ -573,7 +588,8 @@ def _logit_blocks(
     student, item
         The rows of each pair in these two arrays, shape (pairs,).
     effects
-        Mean, variance and k covariances with the ability of total effects, shape (rows, 2 + k).
+        A row for each total effect, shape (rows, 2 + k): its mean, its variance, and its covariance
+        with each of the k abilities.
     node
         The row of each pair in `effects`, shape (pairs,). By default, row i belongs to pair i.
     """
