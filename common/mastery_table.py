@@ -20,5 +20,5 @@ COLUMNS = (
 
 
 def columns_of_file(mastery: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of the file, rounded to four decimals."""
+    """Return the columns of a table of mastery that mastery.csv has, rounded to four decimals."""
     return mastery[list(COLUMNS)].round(4)

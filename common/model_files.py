@@ -46,7 +46,7 @@ def add_save_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fit_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a fit, and the flag that names a model to be read in place of a fit."""
+    """Add the flags for the settings of a fit, and a flag for a fitted model to be read instead."""
     help_text = "a model of these answers that a script wrote with --save_model"
     parser.add_argument("--model", type=Path, metavar="FILE", help=help_text)
     help_text = "abilities of a student, without --model"
@@ -112,7 +112,7 @@ def read_model(path: Path, train: Path) -> FoundModel:
             f"{path}: was not fitted to {train}, or that has changed since; it was written by "
             f"`{record.command}`"
         )
-    # Note what the model was made from, as `record` says.
+    # Note the files from which the model was made; `record` lists them.
     provenance.note_part(record, path.parent)
     # Remember whether the model was fitted with contexts, since `model` leaves them out.
     had_contexts = bool(content.posterior.levels)

@@ -51,10 +51,10 @@ _MIN_CURVATURE = np.float32(0.01)
 # Logits are clipped to −40 and 40. The slope and the curvature of the log likelihood hardly change
 # beyond these bounds.
 _MAX_LOGIT = np.float32(40)
-# The covariance of a group of items is computed as if the group had some more items. This is the
-# variance of the slopes and of the intercepts of these additional items.
+# The covariance of a group of items is computed as if the group had `_ITEMS_OF_GUESS` more items.
+# So the covariance of a small group is not extreme. `_GUESSED_VARIANCE` is the variance of the
+# slopes and of the intercepts of these imagined items.
 _GUESSED_VARIANCE = 0.1
-# The number of the additional items.
 _ITEMS_OF_GUESS = 3.0
 
 
@@ -72,7 +72,10 @@ class Gaussians:
         return Gaussians(self.mean[positions], self.covariance[positions])
 
     def transform(self, matrix: FloatArray, shift: FloatArray | float = 0.0) -> "Gaussians":
-        """Return the distributions of matrix @ x + shift for each x, with the same dtype."""
+        """Return the distribution of matrix @ x + shift for each of the Gaussian vectors x.
+
+        The dtype stays the same.
+        """
         n, d = self.mean.shape
         m = matrix.astype(self.mean.dtype)
         # A covariance C becomes m @ C @ mᵀ. With each C written as a row of d · d numbers, this is
@@ -164,7 +167,8 @@ def moments(vectors: Gaussians) -> FloatArray:
     so counts twice in a scalar product of two rows.
     """
     n, d = vectors.mean.shape
-    # The row, the column and the factor (1 or √2) of each element of the lower triangle.
+    # The row, the column and the factor of each element of the lower triangle. The factor is 1 on
+    # the diagonal and √2 off the diagonal.
     row, column, factor = _stored_triangle(d)
     # E[vector vectorᵀ] = covariance + mean meanᵀ. With each covariance written as a row of d · d
     # numbers, its element (row, column) is at row · d + column.
@@ -207,7 +211,10 @@ def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> Float
 
 
 def count_dimensions(rows: FloatArray) -> int:
-    """Return d, given rows of d + d(d + 1)/2 numbers: a vector and the triangle of a matrix."""
+    """Return d, given rows of d + d(d + 1)/2 numbers.
+
+    A row holds a vector of d numbers, then the lower triangle of a symmetric d × d matrix.
+    """
     # Solve d + d(d + 1)/2 = n for d > 0, where n = rows.shape[1].
     return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
@@ -226,9 +233,10 @@ def store_outer_products(left: FloatArray, right: FloatArray) -> FloatArray:
 def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return row, column and factor of each stored element of a symmetric d × d matrix.
 
-    The stored elements are the lower triangle, row by row. `steps.run_step` reads the last stored
-    element, (d − 1, d − 1). An element off the diagonal occurs twice in the matrix. The factor √2
-    makes it count twice in a scalar product of two stored triangles.
+    The stored elements are the lower triangle, row by row. An element off the diagonal occurs twice
+    in the matrix. The factor √2 makes it count twice in a scalar product of two stored triangles.
+
+    The order matters to `steps.run_step`, which reads the last stored element, (d − 1, d − 1).
     """
     row, column = np.tril_indices(d)
     factor = np.where(row == column, 1, math.sqrt(2)).astype(np.float32)
@@ -310,7 +318,7 @@ def estimate_prior(
     Only items with answers count. A group without such items keeps its old prior.
 
     The covariance of few items could be extreme. So the covariance is computed as if the group had
-    `_ITEMS_OF_GUESS` more items, whose covariance is `_GUESSED_VARIANCE` · I.
+    `_ITEMS_OF_GUESS` more items, which are imagined. Their covariance is `_GUESSED_VARIANCE` · I.
 
     Parameters
     ----------
@@ -325,7 +333,7 @@ def estimate_prior(
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    # The contribution of the additional items to the sum of squares of a group.
+    # What the imagined items (see `_ITEMS_OF_GUESS`) add to the sum of squares of a group.
     guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         is_counted = is_answered & (group == g)

@@ -43,14 +43,14 @@ class Observations:
     is_used: BoolArray
     # Number of items, with or without answers.
     n_items: int
-    # The contexts of the answers, such as topics and quizzes. Each level divides the contexts of
-    # the level before; the coarsest level comes first.
+    # The levels of contexts, such as topics, then quizzes within topics; the coarsest level is the
+    # first. It is empty if the answers have no contexts.
     levels: tuple[Level, ...] = ()
 
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
-        """Return the answers of a range of students, and the positions of their contexts.
+        """Return the answers of a range of students, and the positions of these students' nodes.
 
-        MODEL.md explains contexts, levels and nodes.
+        A node is a student in a context. MODEL.md explains contexts, levels and nodes.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class Observations:
         # The parents of the first level's nodes are the students.
         parents = students
         for level in self.levels:
-            # `nodes` is the range of the nodes that have these answers. `level_of_part` is a level
+            # `nodes` is the range of these students' nodes in the level. `level_of_part` is a level
             # with only these nodes.
             nodes, level_of_part = _cut_level(level, answers, parents)
             levels.append(level_of_part)
@@ -106,10 +106,11 @@ class Observations:
 
 
 def _cut_level(level: Level, answers: slice, parents: slice) -> tuple[slice, Level]:
-    """Return the range of the nodes that have the given answers, and a level with only these nodes.
+    """Return the range of the nodes that hold some answers, and a level with only these nodes.
 
-    In the new level, the first of `answers` becomes answer 0, and the first of `parents` becomes
-    parent 0.
+    A node is a student in a context. `answers` is the range of the answers, and `parents` the range
+    of the parents of the nodes. In the new level, the first of `answers` is answer 0, and the first
+    of `parents` is parent 0.
     """
     first, end = np.searchsorted(level.start, [answers.start, answers.stop]).tolist()
     nodes = slice(first, end)

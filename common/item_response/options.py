@@ -181,16 +181,16 @@ class ItemResponseOptions(BaseItemResponse):
     def right_or_wrong(self) -> ItemResponse:
         """Return an estimator of right and wrong answers that predicts without contexts.
 
-        The returned estimator has the abilities of this estimator, and the first stage of each
-        question. It has no habits.
+        The returned estimator has the abilities of this estimator. From each question it has only
+        the first stage: is the answer right? It has no habits.
         """
-        # `without_contexts` also keeps only the first stage of each question, right or wrong.
+        # `without_contexts` also drops all stages of the questions except the first.
         posterior = without_contexts(self._check_fitted())
         estimator = ItemResponse(
             self.n_dimensions_, guessing=self.guessing_, seed=self.seed, n_steps=self.n_steps
         )
-        # Set the attributes that a fit would set. The estimator has no contexts, and no history of
-        # a fit.
+        # Set the attributes that a fit would set. There are no levels of contexts. `history_` is
+        # empty, since this estimator has made no steps of a fit.
         estimator.n_dimensions_ = self.n_dimensions_
         estimator.guessing_ = self.guessing_
         estimator.n_levels_ = 0
@@ -269,8 +269,8 @@ class ItemResponseOptions(BaseItemResponse):
         probability = outcome_probability(passing, n_outcomes)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            # For each pair and option, the outcome of choosing the option: a column of
-            # `probability`.
+            # The outcome that each option of each pair's question means, shape (pairs, options).
+            # Outcomes are the numbers of the columns of `probability`.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -344,7 +344,7 @@ def order_options(
     # questions disagree: take the option that most of them state.
     n_statements = count_options(question, correct_option, n_questions, n_options)
     right = n_statements.argmax(axis=1)
-    # A count above all other counts puts the right option first.
+    # Give the right option a count above all other counts, so that it gets rank 0.
     n_choices[np.arange(n_questions), right] = len(option) + 1
     # `option_by_rank` lists the options of each question in the order of their ranks. The rank of
     # an option is its position in this list. The second `argsort` finds these positions.

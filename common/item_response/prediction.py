@@ -111,7 +111,8 @@ def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None)
     one = np.ones((len(passing), 1), np.float32)
     # Column s of `reached` is the probability that the first s stages are not passed.
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
-    # Outcome s also needs that stage s is passed. The last outcome needs nothing more, hence `one`.
+    # Outcome s also requires that stage s is passed. After the last stage there is no further
+    # condition, so the last column is multiplied by 1.
     outcome: FloatArray = reached * np.hstack([passing, one])
     return outcome
 
@@ -164,7 +165,7 @@ def explain(
     mean, variance = logit_moments(
         posterior.students, posterior.items, student_position, question_position
     )
-    # Mean and variance of the two effects, in two columns.
+    # The two effects of each pair's context: columns with the mean and the variance.
     student_effect: FloatArray = np.zeros((len(student), 2), np.float32)
     shared_effect: FloatArray = np.zeros((len(student), 2), np.float32)
     if posterior.levels:
@@ -194,9 +195,10 @@ def find_effects(
 ) -> tuple[FloatArray, FloatArray]:
     """Return how contexts change the logits of pairs of a student and a question.
 
-    A student has an effect in the context of each level (MODEL.md explains levels); the student
-    effect of a pair is their sum. An effect in a context in which the student has no answers is
-    N(0, prior variance of the level).
+    The question of a pair has a context on each level, such as a topic and a quiz (MODEL.md
+    explains levels). The student has an effect in each of these contexts, and the student effect of
+    the pair is their sum. An effect in a context in which the student has no answers is N(0, prior
+    variance of the level). All students share a further effect in the context of the last level.
 
     Parameters
     ----------
@@ -232,8 +234,8 @@ def find_effects(
         rows_by_level, posterior.effects, posterior.variance, strict=True
     ):
         has_answers = row >= 0
-        # A row holds the sum of the student's effects from the coarsest level down to this level.
-        # So it replaces the sum that was taken from the level before.
+        # A row of `level_effects` is about the sum of the student's effects from the coarsest level
+        # down to this level. So it replaces the row of the level before.
         effects[has_answers] = level_effects[row[has_answers]]
         # An effect in a context without answers of the student has its prior distribution.
         effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior_variance[stage])

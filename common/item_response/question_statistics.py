@@ -30,13 +30,14 @@ from scipy.special import chdtrc
 if TYPE_CHECKING:
     from common.item_response.estimator import ItemResponse
 
-# Item fit: at most this many groups, and at least this many answers in each.
+# To test whether the model fits a question, its answers are cut into at most this many groups, with
+# at least `_MIN_ANSWERS_IN_GROUP` answers in each.
 _MAX_GROUPS = 10
 _MIN_ANSWERS_IN_GROUP = 20
-# Two groups say nothing about the fit, since the two estimated parameters of a question can always
-# match them.
+# A question with fewer groups is not tested. With two groups, the two estimated parameters of the
+# question can always match the shares of right answers in both.
 _MIN_GROUPS = 3
-# Estimates from fewer answers are NaN.
+# The parameters of a question with fewer answers are NaN.
 _MIN_ANSWERS = 30
 # Numbers of answers at which the table of reliabilities begins a new row.
 _FIRST_NUMBERS = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -124,8 +125,8 @@ class QuestionStatistics:
         derivatives = np.stack([predictions.by_intercept, predictions.by_slope])
         residual_variance = predictions.residual_variance
         n_questions = len(self._answers.question_ids)
-        # For each question, `score` has the derivatives of the log likelihood by these parameters,
-        # and `information` has their Fisher information.
+        # For each question, `score` has the derivatives of the log likelihood by the intercept and
+        # the slope, and `information` has the Fisher information of the intercept and the slope.
         information = np.empty((n_questions, 2, 2))
         score = np.empty((n_questions, 2))
         for i in range(2):
@@ -138,7 +139,7 @@ class QuestionStatistics:
         covariance = np.full((n_questions, 2, 2), np.nan)
         covariance[is_enough] = np.linalg.inv(information[is_enough])
         items = self._answers.items.mean
-        # One step of Newton's method, from the parameters of the fit.
+        # Make one step of Newton's method. It starts from the intercept and the slope of the fit.
         start = np.stack([items[:, -1], items[:, :-1] @ self._answers.direction], axis=1)
         estimate = start + np.einsum("nij,nj->ni", covariance, score)
         error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
@@ -276,7 +277,7 @@ class QuestionStatistics:
         question = cell // _MAX_GROUPS
         group_of_cell = cell % _MAX_GROUPS
         table = pd.DataFrame({"question": question, "group": group_of_cell, **sums})
-        # A question with few answers has fewer groups than cells.
+        # A question with few answers has fewer than `_MAX_GROUPS` groups. Drop its empty cells.
         exists = group_of_cell < n_groups[question]
         groups: pd.DataFrame = table[exists].reset_index(drop=True)
         return groups
@@ -377,10 +378,12 @@ class QuestionStatistics:
         Returns
         -------
         DataFrame
-            A row for all students, then a row for each range of numbers of answers: first, last
-            (the smallest and the largest number of answers), n_students, reliability, and error:
-            the root mean square of the standard errors of the students' abilities, in units in
-            which the abilities of all students of the fit have the standard deviation 1.
+            A row for all students, then a row for each range of numbers of answers:
+
+            - first, last: the smallest and the largest number of answers of a student in the range;
+            - n_students, reliability;
+            - error: the root mean square of the standard errors of the students' abilities. The
+              abilities of all students of the fit have the standard deviation 1.
 
         Notes
         -----
@@ -420,9 +423,10 @@ class QuestionStatistics:
     def information(
         self, question: npt.ArrayLike | None = None, ability: npt.ArrayLike | None = None
     ) -> pd.DataFrame:
-        """Return how much a test of some questions says about students of each overall ability.
+        """Return the Fisher information of a test of some questions, for each overall ability.
 
-        Abilities in other directions than the overall one are those of an average student.
+        It says how exactly the test measures the ability of a student. Abilities in other
+        directions than the overall one are those of an average student.
 
         Parameters
         ----------

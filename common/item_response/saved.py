@@ -36,10 +36,10 @@ class SavedEstimator:
     posterior: Posterior
     history: list[HeldOutScore]
     settings: Settings
-    # Number of levels of contexts that the answers of the fit had. The fit has used all of these
-    # levels or none; `posterior.levels` has the levels that it used.
+    # Number of levels of contexts that the answers of the fit had. The fit has either used all
+    # levels or no level: `posterior.levels` has the levels that it used.
     n_levels: int
-    # Arrays that only estimators of this class have, by name.
+    # Arrays that only estimators of this class have. The keys are the names of the arrays.
     class_arrays: Arrays
     # How the file was made, in the words of the caller who saved the estimator; "" if the caller
     # says nothing.
@@ -59,7 +59,8 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "estimator": np.array(saved.estimator),
         "record": np.array(saved.record),
         "n_dimensions": np.array(settings.n_dimensions),
-        # The setting, a single number; "guessing" below has a number for each item of the fit.
+        # The user's setting of the guessing, a single number. The array "guessing" below has a
+        # number for each item.
         "guessing_setting": np.array(settings.guessing),
         "n_levels": np.array(saved.n_levels),
         "seed": np.array(settings.seed),
@@ -68,7 +69,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "history": history,
         "guessing": posterior.guessing,
         "variance": posterior.variance,
-        # The effects of contexts that all students share.
+        # The effects of contexts that are the same for all students.
         "shared_mean": posterior.shared.mean,
         "shared_variance": posterior.shared.variance,
         "shared_prior": posterior.shared.prior,
@@ -82,7 +83,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
     for number in range(len(posterior.levels)):
         arrays[f"effects_{number}"] = posterior.effects[number]
         arrays[f"context_ids_{number}"] = posterior.context_ids[number]
-    # The prefix keeps these names apart from those above.
+    # Without the prefix, an array of the class could have the name of an array above.
     for name, array in saved.class_arrays.items():
         arrays[f"{_CLASS_PREFIX}{name}"] = array
     require_writable(path)
@@ -91,7 +92,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
 
 
 def read(path: Path) -> SavedEstimator:
-    """Read what `write` wrote, or raise `InputError`."""
+    """Read a fitted estimator that `write` wrote, or raise `InputError` for another file."""
     arrays = _read_arrays(path)
     try:
         return _from_arrays(arrays)

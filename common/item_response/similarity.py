@@ -43,8 +43,8 @@ _MAX_NEIGHBOURS = 100
 # elements than this, they are projected to `_N_PROJECTED` dimensions.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# To choose the levels, contexts are counted for some students, who together have about this many
-# answers.
+# To choose the clusterings that become levels, the contexts of students are counted. To save time,
+# this is done only for some students, who together have about this many answers.
 _MAX_COUNTED = 1_000_000
 # Similarities are computed for some questions at a time, in arrays of about this many numbers.
 _BLOCK = 1 << 22
@@ -134,7 +134,8 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
     # that cannot be a level is infinitely far.
     wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
     distance = np.where(may_be_level, np.abs(np.log(answers_in_context / wanted)), np.inf)
-    # The same clustering may be closest to several wanted numbers; `unique` keeps it once.
+    # One clustering may be the closest to several numbers in `_ANSWERS_IN_CONTEXT`. `unique` keeps
+    # it once.
     positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
     # The thresholds in `_CUTS` decrease, so the last clusterings have the largest clusters.
     return positions[::-1]
@@ -201,10 +202,10 @@ def _find_similarity(vectors: FloatArray) -> Any:
 def _merge(similarity: Any) -> Iterator[IntArray]:
     """Yield a clustering for each of `_CUTS`: an int32 array with the cluster of each question.
 
-    Clusters are numbered from 0. A cut is a threshold of similarity. For each cut, two clusters are
-    merged if each is the nearest cluster of the other and if their similarity is at least the cut.
-    Merging is repeated until there are no such clusters (Murtagh 1983). `similarity` is a symmetric
-    sparse matrix with a row for each question.
+    Clusters are numbered from 0. A cut is a threshold of similarity, and the cuts decrease. For
+    each cut, two clusters are merged if each is the most similar cluster to the other and if their
+    similarity is at least the cut. Merging is repeated until there are no such clusters (Murtagh
+    1983). `similarity` is a symmetric sparse matrix with a row for each question.
     """
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
@@ -231,9 +232,11 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
 
 
 def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
-    """Return the sums of similarities between clusters after merging them, 0 within a cluster.
+    """Return a matrix of similarities between clusters after some of the clusters are merged.
 
-    `total` has the sums before the merge, as a sparse matrix. Cluster i becomes a part of cluster
+    `total` is the matrix before the merge. Both matrices are sparse, with a row and a column for
+    each cluster. An element is the sum of the similarities of each question of one cluster to each
+    question of the other cluster; the diagonal is 0. Cluster i becomes a part of cluster
     `new_number[i]`.
     """
     entries = total.tocoo()

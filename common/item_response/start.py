@@ -24,12 +24,14 @@ _FIRST_SLOPE_MEAN = 1.0
 # Prior variances of slopes and intercepts in the fit with a single ability.
 _FIRST_SLOPE_VARIANCE = 0.3
 _FIRST_INTERCEPT_VARIANCE = 1.0
-# Root mean square, over the answers, of the slopes on each further ability at the start.
+# An item has a slope for each ability. At the start of the fit of several abilities, the slopes for
+# the second and each further ability have this root mean square over the answers.
 _SLOPE = 0.4
-# Prior variance of these slopes at the start.
+# Prior variance of the slopes for the second and the further abilities at the start.
 _SLOPE_VARIANCE = 0.1
-# Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Without
-# this bound, items with few answers would have extreme slopes.
+# The slopes for a further ability are `_SLOPE` times a vector with an element for each item (a
+# direction). This is the upper bound on the size of an element. Without it, items with few answers
+# would have extreme slopes.
 _MAX_DIRECTION = 3
 # A round of the search for directions reads every answer once. The number of rounds is chosen so
 # that about `_ANSWERS_READ` answers are read in all, but it is at least `_MIN_ROUNDS` and at most
@@ -40,8 +42,9 @@ _MAX_ROUNDS = 30
 # The search finds this many directions more than needed, since this makes the needed directions
 # more exact. Then the extra directions are dropped.
 _OVERSAMPLING = 10
-# The residuals of a student or an item are scaled as if there were this many more answers, since
-# the residuals of few answers are mostly noise.
+# Residuals are divided by the root of the student's number of answers and by the root of the item's
+# number of answers. This is added to both numbers, since the residuals of few answers are mostly
+# noise.
 _SHRINKAGE = 10
 
 
@@ -66,8 +69,8 @@ def find_start(
     One general ability is fitted in a few steps. The slopes on the other abilities begin along the
     main directions of the residuals, the singular vectors with the largest singular values.
 
-    The fit of the general ability has no guessing: with guessing, the prior would shrink the other
-    dimensions to zero before they have found their directions.
+    The fit of the general ability has no guessing. With guessing, the prior would shrink the slopes
+    on the other abilities to zero before the fit has found good slopes.
 
     Parameters
     ----------
@@ -111,7 +114,8 @@ def find_start(
 def _choose_students(observations: Observations, student_order: IntArray) -> np.ndarray:
     """Choose the first students of `student_order` who together have `_MAX_ANSWERS` answers.
 
-    Returns whether each student is chosen. If all students have fewer answers, all are chosen.
+    Returns whether each student is chosen. If all students together have fewer answers, all
+    students are chosen.
     """
     n_answers = np.diff(observations.start)
     # Sum up the answers in the order of `student_order`. The last student to be chosen is the first

@@ -382,8 +382,8 @@ def _update_with_contexts(
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # This has subtracted Σ weight · E[ability] · E[total effect] from the first k columns. The exact
-    # term is Σ weight · E[ability · total effect]. So also subtract the difference of the two:
+    # This has subtracted Σ weight · E[ability] · E[total effect] from the first k columns. The
+    # exact term is Σ weight · E[ability · total effect]. So also subtract the difference:
     # Σ weight · Cov[ability, total effect].
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]

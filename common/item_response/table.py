@@ -23,7 +23,7 @@ class FittedTable:
 
     # The estimator. Its ids are positions in `student_ids` and `question_ids`.
     model: "ItemResponse"
-    # The ids of students and questions, in the order in which the table names them first.
+    # The ids of the students and of the questions, in the order of their first rows in the table.
     student_ids: pd.Index
     question_ids: pd.Index
     # Names of the columns.

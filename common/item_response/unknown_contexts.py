@@ -74,17 +74,17 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
         ids, number = number_ids(subject_of_level)
         subject_ids.append(ids)
         subject_numbers.append(number)
-    # For each level, the subjects in which each student has answers.
+    # Each level has a node for each student and each subject in which the student has answers.
     _, _, levels = sort_answers(student, subject_numbers, len(posterior.student_ids))
-    # A row of `effects` belongs to a student and a subject. It has the mean of the effect, its
-    # variance, and its covariance with each of the k abilities.
+    # Each node gets an effect of 0. A row is about the effect of one node: the mean, the variance,
+    # and the covariance with each of the k abilities.
     k = posterior.students.mean.shape[1]
     effects = tuple(np.zeros((len(level.label), 2 + k), np.float32) for level in levels)
     # All students share one effect for each of the narrowest subjects, and one effect for unknown
-    # subjects.
+    # subjects. These effects are 0 too.
     n_shared = len(subject_ids[-1]) + 1
-    # `variance` has a column for each stage, and `prior` a number for each stage. Right and wrong
-    # answers have one stage.
+    # The prior variances, in `variance` and in `prior`, are 0. Both arrays have one value for each
+    # stage, and right and wrong answers have one stage.
     return replace(
         posterior,
         context_ids=tuple(subject_ids),
