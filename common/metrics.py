@@ -200,8 +200,8 @@ def area_under_roc_curve(happened: BoolArray, event_probability: FloatArray) -> 
     counts half. scikit-learn has this score too, but takes two seconds to import.
     """
     distinct, index = np.unique(event_probability, return_inverse=True)
-    # For each distinct probability, in increasing order: the number of events that happened, and
-    # the number of events that did not happen.
+    # Count, for each distinct probability in increasing order, the events that happened and the
+    # events that did not.
     n_happened = np.bincount(index, happened, len(distinct))
     n_not = np.bincount(index, ~happened, len(distinct))
     # The number of events with a smaller probability that did not happen.
@@ -358,7 +358,7 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
     """
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
-    # `n_drawn` has how often each pair is drawn in each sample, shape (samples, pairs).
+    # The number of times that each pair is drawn in each sample, shape (samples, pairs).
     n_drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
     n_agree = n_drawn @ agrees.fillna(0).to_numpy()
     return share_right(n_agree, n_drawn @ agrees.notna().to_numpy())

@@ -13,7 +13,8 @@ class Origin(StrEnum):
     # The file has the checksum of an official file, or its record says that it was made from
     # official files.
     OFFICIAL = "official"
-    # A record, the marker of a simulation, or the rows show that the answers are simulated.
+    # The file's record, the marker of its data folder (SIMULATED.json), or its rows show that the
+    # answers are simulated.
     SIMULATED = "simulated"
     # All other files.
     UNKNOWN = "unknown"

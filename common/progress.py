@@ -65,7 +65,8 @@ def steps(
     name
         The text beside the bar.
     log
-        The value of the flag that `run_log.add_log_flag` adds. With None, there is no log.
+        The log file, as the flag --log names it (`run_log.add_log_flag`). With None, there is no
+        log.
     disable
         With True, there is no bar. With None, there is a bar on a terminal only.
 

@@ -33,7 +33,8 @@ from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, UNKNOWN, Column
 import numpy as np
 import pandas as pd
 
-# Consecutive rows of a file: the values of each column that is read, by its position in the file.
+# Consecutive rows of a file, as a mapping from columns to their values. A column is named by its
+# position in the file, from 0.
 _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 
 # How many faulty rows a message shows.
@@ -363,7 +364,7 @@ def _read_columns(
         # The slow reader would fail in the same way.
         raise
     except (ValueError, OverflowError, Warning):
-        # Something in the file is unusual or faulty.
+        # Something in the file is unusual or faulty. The slow reader below reads it again.
         pass
     # Call the slow reader after the `except` block, not in it. At the end of the block, Python
     # frees the exception, whose traceback keeps the half-filled columns in memory. In the block, an
@@ -428,7 +429,7 @@ def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.
             cells.append(pd.Series(part[position]))
     series: dict[int, pd.Series] = {}
     for position, cells in texts.items():
-        # Without parts, the file holds no rows, and `concat` would raise an error.
+        # A file without rows has no parts. `concat` would raise an error for an empty list.
         if cells:
             series[position] = pd.concat(cells, ignore_index=True)
     for position, values in numbers.items():

@@ -14,7 +14,7 @@ from common import streams
 
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
-# For modules whose package has another name: the name of the package, by the name of the module.
+# A mapping from the name of a module to the name of its package, if the two names differ.
 _PACKAGES = {
     "PIL": "pillow",
     "sklearn": "scikit-learn",

@@ -29,7 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
-# The sketch of a file: for each outcome, the hashes that the sketch keeps, as base64 text.
+# The sketch of a file: a mapping from each outcome (IsCorrect, AnswerValue or judgement) to the
+# hashes that the sketch keeps, as base64 text.
 Sketch = Mapping[str, str]
 
 # The sketch of a file keeps `_N_KEPT` hashes of rows, 5 bytes each, or the hashes of the share
@@ -52,15 +53,15 @@ _MIN_SHARE = 0.9
 _N_BYTES = 5
 _DROPPED_BITS = 64 - 8 * _N_BYTES
 # A file of more than 256 KiB is not read as a whole, but in 64 samples of 4 KiB. The samples hold
-# about 10,000 rows. At least about 75 of these rows (`_KEPT_SHARE`) have a hash that is small
-# enough to be compared with a sketch.
+# about 10,000 rows. A sketch keeps only the smallest hashes of a file. At least about 75 of the
+# 10,000 rows (`_KEPT_SHARE`) have a hash that is small enough to be compared with a sketch.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 12
 # At most this many rows are hashed at once, to limit the memory in use.
 _ROWS_AT_ONCE = 1 << 20
-# The key of a sketch for the judgements of experts, the only outcome in a panel of task 3.
+# The key of the hashes of experts' judgements in a sketch. A panel of task 3 has no other outcome.
 _JUDGEMENT = "judgement"
-# The columns of answers that are outcomes.
+# The columns in a file of answers that are outcomes. They are also keys of a sketch.
 _OUTCOMES = (schema.IS_CORRECT, schema.ANSWER_VALUE)
 
 
@@ -139,9 +140,9 @@ def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes
             kept_by_file.append(kept)
     yield from kept_by_file
     if len(kept_by_file) > 1:
-        # A sketch holds all hashes of its file up to kept[-1], the largest hash in the sketch. So
-        # all sketches are complete up to the smallest of their largest hashes. End the joint sketch
-        # at this hash.
+        # A sketch holds all hashes of its file up to kept[-1], the largest hash in the sketch. The
+        # smallest of these kept[-1] is the limit up to which no sketch lacks a hash of its file.
+        # The joint sketch keeps the hashes up to this limit.
         complete_up_to = min(kept[-1] for kept in kept_by_file)
         together = np.unique(np.concatenate(kept_by_file))
         yield together[together <= complete_up_to]

@@ -13,9 +13,9 @@ from typing import Any
 from common import layout, source_code
 from common.errors import InputError
 
-# Every script has a file `common.py` beside it, which stands for the kit's package `common`: Python
-# loads modules such as `common.cli` through this file. So `common` must stay loaded for the next
-# script, although each script has its own `common.py`.
+# Every script has a file `common.py` beside it, which makes the kit's package `common` importable:
+# Python loads modules such as `common.cli` through this file. If another script runs in the same
+# process, `common` must stay loaded, although each script has its own `common.py`.
 _FINDER = "common"
 
 
@@ -25,7 +25,7 @@ def in_kernel() -> bool:
 
 
 def find_script() -> Path | None:
-    """Return the path of the script that runs; None if a cell of a notebook runs no script.
+    """Return the path of the script that runs; None if the running code is a notebook's own.
 
     A notebook or an interactive session may run several scripts, one after the other, by calling
     their functions `main`.
@@ -43,8 +43,8 @@ def find_script() -> Path | None:
         names = frame.f_globals
         if frame.f_code.co_name == "main" and "build_parser" in names and "__file__" in names:
             return Path(names["__file__"])
-    # In a notebook, no script runs. Without a notebook, `program` is not a .py file, but for
-    # instance an installed program.
+    # No function `main` of a script is running. In a notebook, this means that no script runs.
+    # Without a notebook, return `program`, which is not a .py file. It may be an installed program.
     return None if in_kernel() else program
 
 

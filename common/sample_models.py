@@ -21,7 +21,7 @@ class Paths:
     output: Path
     # Folder of the metadata of these answers; None if there is none, or the model reads none.
     metadata: Path | None
-    # The file for the probability of each prediction; None if it is not asked for.
+    # The file (Parquet) for predicted probabilities; None if the user does not ask for it.
     probabilities: Path | None
 
 
@@ -109,8 +109,9 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         input_dir = layout.TEST_INPUT_DIR
         output_dir = layout.TEST_OUTPUT_DIR
         output_name = chosen.local_submission
-        # Tasks 1 and 2 have a local template. In task 3, the value of --local, "first" or "second",
-        # chooses the half of the students, unless --train_data names another file.
+        # Tasks 1 and 2 have a template for the local split. Task 3 has none: there, the value of
+        # --local, "first" or "second", chooses one half of the students. Their answers are the
+        # training answers, unless --train_data names another file.
         if chosen.local_template is not None:
             template_dir = layout.TEST_INPUT_DIR
             template = chosen.local_template

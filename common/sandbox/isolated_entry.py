@@ -14,8 +14,9 @@ from common.arrays import Array
 from common.errors import InputError, one_line
 from common.sandbox.entry_process import EntryError, EntryProcess
 
-# The program that runs in the entry's process. `_start` only copies the program's folder. The
-# import tells the hosting tools, which follow imports, that an evaluator needs the program's files.
+# The program that runs in the entry's process. Here, only its folder is needed, which `_start`
+# copies. The import also has an effect outside: the hosting tools pack the files that an evaluator
+# imports, so they pack the program's files too.
 from common.sandbox.inside import __main__ as program
 from common.sandbox.inside import protections, submission
 from common.sandbox.inside.messages import Call, Ready, Reply, Start
@@ -32,9 +33,13 @@ _ERRORS_OF_FULL_DISK = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of time and memory for an entry, for the game with one mask."""
+    """Limits of time and memory for an entry, for the game with one mask.
 
-    # Wall time, counted from the start of the entry's process.
+    A mask says which of the students' answers the entry has to predict.
+    """
+
+    # Wall time of the game. The clock starts when the process begins to make an instance of the
+    # entry's class.
     seconds: float = 600.0
     # Bytes of address space, by default 8 GiB; only Linux enforces this limit.
     memory: int = 8 << 30

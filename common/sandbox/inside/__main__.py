@@ -111,8 +111,9 @@ def _use_protections_of_linux(
         for name in _TEMPORARY_FOLDER_VARIABLES:
             os.environ[name] = TEMPORARY_FILES
     if new_root is not None and new_root.has_own_proc:
-        # Processes that the entry starts may read their own /proc/self too. Landlock cannot name a
-        # process that does not exist yet, so allow all of /proc.
+        # Processes that the entry starts may read /proc/self too, which is the folder of their own
+        # process. A Landlock rule cannot name the folder of a process that does not exist yet, so
+        # allow all of /proc.
         readable = [*readable, "/proc"]
     landlock_version = restrict([str(folder), *readable], writable, wanted.landlock)
     has_filter = wanted.seccomp and filter_system_calls(has_root)

@@ -14,7 +14,7 @@ from .protections import Protections
 class Start:
     """The evaluator's first message: how to isolate the process."""
 
-    # Folders that must stay out of the entry's reach.
+    # Folders that the entry must not be able to read.
     hidden: list[str]
     # The protections to use, as far as the system allows them.
     protections: Protections

@@ -62,7 +62,8 @@ def describe(protections: Protections) -> str:
     if closed:
         names_in_force = ", ".join(name for name, in_force in is_in_force.items() if in_force)
         parts.append(f"enforced by the operating system ({names_in_force}): {', '.join(closed)}")
-    # Leave out "files": if files are open, the text begins with "Python's own file functions only".
+    # List the ways that stay open, but not "files": if this way stays open, the first part of the
+    # text says so already ("Python's own file functions only").
     open_ways = [way for way, way_is_closed in is_closed.items() if not way_is_closed]
     left_open = [way for way in open_ways if way != "files"]
     if left_open:

@@ -129,7 +129,10 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
 
 
 def _decide(rule: Rule) -> bytes:
-    """Return the instructions that choose what happens to the system call that a rule is about."""
+    """Return the instructions that decide on the system call of a rule: its `action` for the call.
+
+    If the rule names an argument of the call, the action depends on the value of this argument.
+    """
     if rule.argument is None:
         return _return(rule.action)
     instructions = _load(_OFFSET_OF_ARGUMENTS + _SIZE_OF_ARGUMENT * rule.argument)

@@ -85,7 +85,7 @@ def _fork_namespace_init() -> int:
     # If this process ignores SIGCHLD, the kernel removes its children when they end. Otherwise this
     # process would have to remove each of them by a call of `waitpid`.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # Let go of the pipes to the evaluator, so that they break as soon as the entry ends.
+    # Close the pipes to the evaluator in this process. They then break as soon as the entry ends.
     _release_pipes()
     while True:
         signal.pause()
@@ -97,9 +97,9 @@ def _wait_for_entry(entry: int) -> int | None:
     Returns None if the entry still runs and must be ended, since the evaluator, which has started
     this process, has ended or has sent SIGTERM.
     """
-    # Stdin is a pipe from the evaluator. When the evaluator ends, the pipe hangs up, and `poll`
-    # reports this even if it is asked for no events. Watch a duplicate of stdin, because
-    # `_release_pipes` makes stdin, stdout and stderr of this process lead nowhere.
+    # Stdin is a pipe from the evaluator. When the evaluator ends, the other end of the pipe is
+    # closed. `poll` reports this even if it is asked for no events. Watch a duplicate of stdin,
+    # because `_release_pipes` replaces stdin, stdout and stderr of this process by /dev/null.
     stdin_poll = select.poll()
     no_events = 0
     stdin_poll.register(os.dup(0), no_events)
@@ -126,9 +126,9 @@ def _end_with_supervisor() -> None:
 
 
 def _release_pipes() -> None:
-    """Let go of the pipes at stdin, stdout and stderr, which lead to the evaluator.
+    """Replace stdin, stdout and stderr of this process, the pipes to the evaluator, by /dev/null.
 
-    So the pipes break as soon as the entry, their last user, has ended.
+    The entry is then the last user of the pipes. So they break as soon as the entry has ended.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
