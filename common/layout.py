@@ -69,7 +69,7 @@ _FILES_OF_RECORD = {
         *map(DEBIASING_TRUE_CLICKS.format, DEBIASING_PHASES),
     ),
 }
-# For each of these files, the name of its record.
+# The keys are the names of the files in `_FILES_OF_RECORD`, the values the names of their records.
 RECORD_OF_FILE = {name: record for record, names in _FILES_OF_RECORD.items() for name in names}
 
 # Files and folders that the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
@@ -84,7 +84,8 @@ PHASES = ("public", "private")
 def template_dir_of(data_dir: Path) -> Path:
     """Return the folder of the templates that belong to a data folder.
 
-    The templates of the kit's data/ lie beside data/, and those of another folder inside it.
+    The templates of the kit's folder data/ lie beside data/. The templates of another data folder
+    lie inside that folder.
     """
     is_default = data_dir.resolve() == DATA_DIR
     return TEMPLATE_DIR if is_default else data_dir / TEMPLATE_DIR.name

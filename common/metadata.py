@@ -47,7 +47,7 @@ def find(folder: Path | None, name: str) -> Path | None:
     Returns
     -------
     Path or None
-        The path, for the readers of this module.
+        The path, which the functions of this module that read files take.
     """
     if folder is None or not reading.is_there(folder / name):
         return None

@@ -69,7 +69,7 @@ def refuse_model_with_settings(options: argparse.Namespace) -> None:
 
 
 def new_model(options: argparse.Namespace) -> ItemResponse:
-    """Return an estimator, to be fitted, with the settings that the flags name."""
+    """Return an estimator that is not fitted yet, with the settings that the flags name."""
     n_dimensions = DEFAULT_DIMENSIONS if options.dimensions is None else options.dimensions
     seed = _DEFAULT_SEED if options.seed is None else options.seed
     return ItemResponse(n_dimensions, seed=seed)

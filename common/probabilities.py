@@ -63,8 +63,8 @@ def write_probabilities(
     Parameters
     ----------
     template
-        The pairs of student and question to predict, with UserId and QuestionId. In task 4 the
-        targets, with the column Mask as well.
+        The pairs of student and question to predict, with UserId and QuestionId. In task 4, the
+        column Mask tells for which mask (a choice of answers to predict).
     task
         1, 2 or 4.
     probability
@@ -81,7 +81,8 @@ def write_probabilities(
     if path is None:
         return
     keys = template[["UserId", "QuestionId"]].astype(np.int32)
-    # In task 4, an answer may be a target of several masks.
+    # In task 4, a pair may occur several times: once for each mask (a choice of answers to predict)
+    # that contains it.
     if TASKS[task].form is Form.ENTRY:
         keys.insert(0, "Mask", template["Mask"].astype("category"))
     value = np.asarray(probability, np.float32)

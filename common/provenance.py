@@ -115,7 +115,8 @@ class Provenance:
     interrupted: bool = False
     # Whether code changed while the script ran. Then `code` is not the code that ran.
     code_changed: bool = False
-    # Name of the model, which a notebook gives; "" for the name of the script.
+    # Name of the model, if a notebook has given one. Otherwise it is "", and the script gives the
+    # model its name.
     name: str = ""
     # Whether the files were also made from predictions whose sources are unknown.
     unknown_sources: bool = False
@@ -281,7 +282,7 @@ def note_part(record: Provenance | None, folder: Path) -> None:
         RUN.code_of_parts.setdefault(script, []).extend(codes)
     if record.code:
         # `record.code` is a fingerprint of code. If the code changed while the part was made, the
-        # fingerprint may be wrong. Note the empty text then: nobody knows the code.
+        # fingerprint may be wrong. Then note the empty text, which means that the code is unknown.
         code = "" if record.code_changed else record.code
         RUN.code_of_parts.setdefault(record.script, []).append(code)
 
@@ -617,7 +618,7 @@ def _require_as_recorded(path: Path, record: Provenance) -> None:
 def origin_of(*paths: Path) -> Origin:
     """Return the origin of files, or of what is made from all of them.
 
-    A folder stands for all files in it. A file is official only if it has the checksum of an
+    For a folder, all files in it count. A file is official only if it has the checksum of an
     official file, or its record says that it was made from official files. A file is simulated if
     its record, the marker of a data folder or its rows show this.
     """
@@ -668,8 +669,9 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
 def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the rows of a file come from simulated files.
 
-    A data folder with simulated files has a marker, SIMULATED.json. The marker holds sketches:
-    hashes by which the rows of the files are recognised. `markers` holds the contents of markers.
+    A data folder with simulated files has a marker, the file SIMULATED.json. It holds sketches:
+    hashes by which the rows of the simulated files are recognised. `markers` holds the contents of
+    such files.
     """
     sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
     if not sketches:

@@ -40,9 +40,10 @@ _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 # How many faulty rows a message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
-# The slow reader parses this many rows at a time. Larger lists would fragment the memory.
+# The slow reader, which uses Python's `csv`, parses this many rows at a time. Larger lists would
+# fragment the memory.
 _ROWS_AT_ONCE = 1 << 16
-# Bytes of a block of the quick reader.
+# The quick reader, which uses pandas and pyarrow, reads about this many bytes at a time (a block).
 _BLOCK_SIZE = 1 << 22
 # Smaller blocks are parsed by pandas, because pyarrow starts threads: a short process that ends
 # while these threads start may be aborted.
@@ -139,7 +140,7 @@ def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
 def text_source(
     name: str, opener: file_formats.Opener, column_names: tuple[str, ...] = ()
 ) -> Source:
-    """Return a CSV that `opener` opens as a source, also if it is UTF-16 or packed by gzip.
+    """Return a source for the CSV file that `opener` opens. It may be UTF-16 or packed by gzip.
 
     Raises `InputError` if the first bytes show that it is something else, such as a workbook.
     """

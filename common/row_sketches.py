@@ -128,9 +128,10 @@ def _are_rows_of_sketched_file(hashes: Hashes, kept: Hashes) -> bool:
 def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
     """Yield the hashes in the sketch of each file, then the hashes in a joint sketch of all files.
 
-    The joint sketch recognises a file whose rows come from several of these files. `sketches` holds
-    the sketch of each file. For each outcome, a sketch holds the smallest hashes of the file's rows
-    as a text. Only the hashes for `outcome`, such as IsCorrect, are yielded.
+    `sketches` holds the sketch of each file: a text for each outcome, which encodes the smallest
+    hashes of the file's rows. Only the hashes for `outcome`, such as IsCorrect, are yielded. The
+    joint sketch holds hashes of all files, so it recognises a file whose rows come from several of
+    them.
     """
     kept_by_file = []
     for sketch_of_file in sketches.values():

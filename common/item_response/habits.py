@@ -211,8 +211,8 @@ def _update_habits_of_students(
     habits_in_contexts = habits[1]
     rows_of_contexts = rows[1]
     habit_in_context = habits_in_contexts[rows_of_contexts]
-    # `sums_by_option` has the coefficients of the parabolas for each option, summed over the
-    # choices of each student in each context.
+    # For each option, the coefficients of the parabolas that replace the log likelihoods, summed
+    # over the choices of each student in each context.
     sums_by_option = _sum_by_leaf(choices, part, students, habit_in_context)
     # `restore` requires abilities of the students. Habits do not depend on abilities, so pass
     # abilities of 0 dimensions.

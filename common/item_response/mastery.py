@@ -27,7 +27,7 @@ from common.item_response.steps import Posterior
 import numpy as np
 import pandas as pd
 
-# At most this many questions stand for all questions of a subject.
+# The share of a subject is computed from at most this many of its questions, to save time.
 _MAX_QUESTIONS = 20
 # Largest number of students whose shares of one subject are computed at a time.
 _ROWS_AT_ONCE = 1 << 16
@@ -105,7 +105,8 @@ def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArra
     """Return how easy each question is for an average student, as a logit.
 
     It is the intercept of the question, plus an effect that all students share in the question's
-    narrowest subject. `subject` is as in `find_mastery`.
+    narrowest subject. `subject` has a row for each question, and a column for each level of
+    subjects, the widest first.
     """
     # `shared.mean` has the order of the ids of the narrowest subjects. So `find_ids` returns the
     # positions in `shared.mean`.
@@ -135,7 +136,7 @@ def _shares_by_effect(
 
     There is a share for each node of one level of subjects. The student's effect in the subject is
     applied to all questions of the subject: effects in narrower subjects do not count here. At most
-    `_MAX_QUESTIONS` questions stand for all questions of a subject.
+    `_MAX_QUESTIONS` questions represent all questions of a subject.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def predict_stages(
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
-        """Write the probabilities of some pairs into `passing`. `pairs` has their rows."""
+        """Write the probabilities of some pairs into `passing`, into the rows `pairs`."""
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
         # `pairs` is a part of all pairs in the order of students, so these pairs need only a range

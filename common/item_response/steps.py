@@ -337,8 +337,9 @@ def _update_with_contexts(
 ) -> _ChunkUpdate:
     """Update some students and the effects of their contexts from their answers `part`.
 
-    `old` are the students' posteriors before the step, `item_moments` the moments of all items'
-    (slopes, intercept). `old_leaf_effects` are the total effects at the leaves before the step.
+    `old` has the posteriors of the students' abilities before the step. `item_moments` has the
+    moments of all item vectors (slopes, intercept). `old_leaf_effects` has the total effects at the
+    leaves before the step. A leaf is a student in a context of the last level.
 
     The logit of an answer is slopes · ability + intercept + total effect at the leaf + shared
     effect. Its log likelihood is replaced by linear · logit − weight · logit² / 2. If a number m is

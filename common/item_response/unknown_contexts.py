@@ -20,8 +20,8 @@ import numpy as np
 def without_contexts(posterior: Posterior) -> Posterior:
     """Return a posterior of right and wrong answers that needs no contexts to predict.
 
-    The result predicts as `posterior` does if the context is unknown. Such a prediction takes the
-    effects of contexts on the logit for noise, whose variance is the effects' prior variance.
+    The result predicts as `posterior` does if the context is unknown. Such a prediction treats the
+    effects of contexts on the logit as noise, whose variance is the prior variance of the effects.
 
     `posterior` may come from a model of options, which predicts in stages (see MODEL.md). The
     result keeps only the first stage, right or wrong.

@@ -8,7 +8,7 @@ from .submission import InvalidEntryError
 
 # Packages of the kit. An entry cannot import them, neither here nor in the challenge.
 KIT_PACKAGES = ("common", "tools")
-# Python and joblib make locks and memory that several processes share in files of these names.
+# The names of the modules of Python and joblib that make locks and memory for several processes.
 _SHARING_MODULES = ("synchronize.py", "shared_memory.py")
 # At most this many characters of an exception's message are shown.
 _MAX_TEXT = 300
@@ -62,7 +62,8 @@ def _comes_from_shared_memory(error: BaseException) -> bool:
 
 def _may_come_from_executing(error: BaseException, folder: Path) -> bool:
     """Return whether an error may come from executing a file in a folder, or loading a library."""
-    # The error of the library loader has a text, but no error number. It contains these words.
+    # If a library may not be executed, the error of the library loader contains these words. It has
+    # no error number.
     if "failed to map segment" in str(error):
         return True
     if not isinstance(error, PermissionError) or error.filename is None:

@@ -16,7 +16,9 @@ from .submission import InvalidEntryError, call_method, create
 
 
 def answer_requests(protections: Protections, memory: int) -> None:
-    """Tell the evaluator which protections are in force, then answer its calls until it ends.
+    """Tell the evaluator which protections are in force, then answer its calls of the entry.
+
+    The function returns when the evaluator has closed the pipe of requests.
 
     `memory` is the largest address space of the process in bytes. The working folder must be the
     entry's folder.

@@ -38,17 +38,17 @@ class Rule:
 
 
 def _allow_only_if(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
-    """Allow a call only if the argument at the position `argument` has one of the `values`."""
+    """Return a rule that allows a call only if its argument at `argument` has one of `values`."""
     return Rule(name, x86_64, generic, Action.ALLOW, argument, values, otherwise=Action.REFUSE)
 
 
 def _refuse_if(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
-    """Refuse a call if the argument at the position `argument` has one of the `values`."""
+    """Return a rule that refuses a call if its argument at `argument` has one of `values`."""
     return Rule(name, x86_64, generic, Action.REFUSE, argument, values, otherwise=Action.ALLOW)
 
 
 def _pretend(name: str, x86_64: int, generic: int | None) -> Rule:
-    """Let a call do nothing and report success."""
+    """Return a rule by which a call does nothing and reports success."""
     return Rule(name, x86_64, generic, Action.PRETEND)
 
 

@@ -11,13 +11,13 @@ from .channel import MAX_ARRAYS, Array
 
 MODULE = "submission_model_task_4"
 CLASS = "Submission"
-# The methods that an entry must have, with the names that are accepted for each. Many published
-# entries call the first one `select_feature`.
+# The methods that an entry must have, with the names that are accepted for each. In many published
+# entries, `select_questions` has the name `select_feature`.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "predict": ("predict",),
 }
-# The method that an entry may have: the challenge's guide calls the update of the model optional.
+# A method that an entry may have or lack: the challenge's guide says that it is optional.
 UPDATE = "update_model"
 # The arguments of the methods, in order; `predict` gets the first two.
 ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")

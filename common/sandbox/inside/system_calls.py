@@ -5,7 +5,7 @@ import ctypes
 import functools
 import os
 
-# The first argument of prctl(2).
+# Values of the first argument of prctl(2), which says what the call does.
 PR_SET_PDEATHSIG = 1
 PR_SET_SECCOMP = 22
 PR_SET_CHILD_SUBREAPER = 36
