@@ -163,8 +163,8 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
             flag, has_value, value = word[2:].partition("=")
             options[flag] = value if has_value else True
             # The word after --flag is a value of the flag. The word after --flag=value is a file,
-            # and so is the word after --local. (Only in task 3, --local may take a value. The value
-            # then gets the key "files".)
+            # and so is the word after --local. Only in task 3, --local may take a value, which then
+            # gets the key "files" as well.
             next_word_is_value = not has_value and flag != "local"
             key = flag if next_word_is_value else "files"
             continue

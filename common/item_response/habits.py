@@ -329,8 +329,8 @@ def add_habits(
     labels = [np.zeros_like(context_position), context_position]
     nodes_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)
-    # The second round of the loop replaces the overall habit by the habit in the context, where the
-    # student has answers in the context.
+    # The first round of the loop takes the overall habit of the student. If the student has answers
+    # in the context, the second round replaces it by the habit in the context.
     for node, habit_of_node in zip(nodes_by_level, habits.total, strict=True):
         # A pair without a node on this level has the node −1.
         is_known = node >= 0

@@ -270,8 +270,8 @@ def _variance_of_shares(
         The variance that each question adds to its logit, shape (questions,).
     """
     # The effect and the abilities enter the logits of all questions. So the derivative of the share
-    # by the effect, or by an ability, is a sum over the questions. The derivative of a logit is 1
-    # by the effect, and the slope by an ability.
+    # by the effect, or by an ability, is a sum over the questions. The derivative of a logit by the
+    # effect is 1. The derivative by an ability is the slope on this ability.
     by_effect = by_logit.sum(axis=1)
     by_ability = by_logit @ slopes
     variance: FloatArray = (

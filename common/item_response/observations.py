@@ -43,8 +43,8 @@ class Observations:
     is_used: BoolArray
     # Number of items, with or without answers.
     n_items: int
-    # The levels of contexts, such as topics, then quizzes within topics; the coarsest level is the
-    # first. It is empty if the answers have no contexts.
+    # The levels of contexts, the coarsest level first: for example topics, then quizzes within
+    # topics. The tuple is empty if the answers have no contexts.
     levels: tuple[Level, ...] = ()
 
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:

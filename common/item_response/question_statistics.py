@@ -383,7 +383,7 @@ class QuestionStatistics:
             - first, last: the smallest and the largest number of answers of a student in the range;
             - n_students, reliability;
             - error: the root mean square of the standard errors of the students' abilities. The
-              abilities of all students of the fit have the standard deviation 1.
+              unit is the standard deviation of the abilities of all students of the fit.
 
         Notes
         -----

@@ -232,7 +232,7 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
 
 
 def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
-    """Return a matrix of similarities between clusters after some of the clusters are merged.
+    """Return a matrix of similarities between clusters, after some clusters have been merged.
 
     `total` is the matrix before the merge. Both matrices are sparse, with a row and a column for
     each cluster. An element is the sum of the similarities of each question of one cluster to each

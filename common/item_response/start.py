@@ -24,14 +24,14 @@ _FIRST_SLOPE_MEAN = 1.0
 # Prior variances of slopes and intercepts in the fit with a single ability.
 _FIRST_SLOPE_VARIANCE = 0.3
 _FIRST_INTERCEPT_VARIANCE = 1.0
-# An item has a slope for each ability. At the start of the fit of several abilities, the slopes for
-# the second and each further ability have this root mean square over the answers.
+# An item has a slope on each ability. At the start of the fit of several abilities, the slopes on
+# the second and on each further ability have this root mean square over the answers.
 _SLOPE = 0.4
-# Prior variance of the slopes for the second and the further abilities at the start.
+# Prior variance of the slopes on the second and the further abilities at the start.
 _SLOPE_VARIANCE = 0.1
-# The slopes for a further ability are `_SLOPE` times a vector with an element for each item (a
-# direction). This is the upper bound on the size of an element. Without it, items with few answers
-# would have extreme slopes.
+# The slopes on a further ability are `_SLOPE` times a direction, a vector with an element for each
+# item. This is the upper bound on the size of an element. Without it, items with few answers would
+# have extreme slopes.
 _MAX_DIRECTION = 3
 # A round of the search for directions reads every answer once. The number of rounds is chosen so
 # that about `_ANSWERS_READ` answers are read in all, but it is at least `_MIN_ROUNDS` and at most

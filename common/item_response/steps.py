@@ -344,8 +344,8 @@ def _update_with_contexts(
     The logit of an answer is slopes · ability + intercept + total effect at the leaf + shared
     effect. Its log likelihood is replaced by linear · logit − weight · logit² / 2. If a number m is
     subtracted from the logit, this becomes (linear − weight · m) · logit − weight · logit² / 2,
-    apart from a constant. So below, `linear` is reduced by weight · m for those parts of the logit
-    that are taken as known.
+    apart from a constant. So below, a part of the logit is subtracted by reducing `linear` by
+    weight · m, where m is the mean of this part.
     """
     leaves = part.levels[-1]
     # For each answer, the position of its leaf.
