@@ -48,7 +48,7 @@ def main() -> None:
         # `shrink` computes the feature of all questions in `data`. `feature.better` is -1 if low
         # values are better: multiply by it, so that high values are better for every feature.
         value = pd.Series(feature.better * shrink(feature, data))
-        # The best question gets rank 1, equal questions share their mean rank, NaN ranks last.
+        # The best question gets rank 1, questions of equal value share a mean rank, NaN ranks last.
         ranks.append(value.rank(ascending=False, na_option="bottom"))
     # The lower the mean rank, the better the question.
     quality = -np.mean(ranks, axis=0)

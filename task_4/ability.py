@@ -210,8 +210,9 @@ def ask(
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    # The bank may have questions that the reference lacks. They count in the overall ability too,
-    # but nobody may be asked them. The posterior has a column for every question of either.
+    # The bank may have more questions than `reference` has columns. The additional questions count
+    # in the overall ability too, but are never asked. So the posterior has a column for each
+    # question of the larger of the two.
     width = max(n_columns, bank.n_questions)
     padding = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)

@@ -62,11 +62,11 @@ _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 @dataclass(frozen=True)
 class Files:
-    """The answers that are read."""
+    """The files of answers that this script reads."""
 
-    # Answers of the students to learn from.
+    # Files with the answers of the students to learn from.
     train: list[Path]
-    # Answers of the students to be examined.
+    # File with the answers of the students to be examined.
     reference: Path
     # Where the answers come from.
     origin: Origin
@@ -263,7 +263,7 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         # Each split has one mask, so --masks says how many splits there are.
         n_splits = options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
-            # The only mask of a reference that a split made has the same name as the reference.
+            # `splits` gives each reference a single mask, which has the name of the reference.
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
     answers = read_students(files.train)
@@ -430,7 +430,8 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
         tables[caption] = _comparison_table(games, others, numbers)
     notes = []
     for name, by_mask in games.items():
-        # How often a student was asked a question that had reached the limit of exposure.
+        # How often a student was asked a question that had already been asked of as many students
+        # as --max_exposure allows.
         n_over_limit = sum(game.n_over_limit for game in by_mask.values())
         if n_over_limit:
             notes.append(
@@ -468,7 +469,7 @@ def _comparison_table(games: Games, others: Sequence[str], numbers: Sequence[int
     The table has a row for each of the `others`. `numbers` are the numbers of questions after which
     the games were scored.
     """
-    # A test may be shorter than the numbers of questions in `_COMPARED`.
+    # If a test is shorter than the numbers of questions in `_COMPARED`, compare at its end.
     compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
     columns = {}
     for n in compared:
@@ -477,9 +478,10 @@ def _comparison_table(games: Games, others: Sequence[str], numbers: Sequence[int
 
 
 def _compare_with_own(games: Games, name: str, n: int) -> str:
-    """Return how far the kit's own strategy is ahead of another one after n questions.
+    """Return how far the kit's own strategy is ahead of another one after n questions, as text.
 
-    A star marks a difference of more than two standard errors.
+    The text holds the difference in accuracy ± two standard errors. A star marks a difference of
+    more than two standard errors.
     """
     difference, error = compare(games[OWN], games[name], n)
     mark = "*" if abs(difference) > 2 * error else " "
@@ -511,8 +513,8 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     # all strategies.
     numbers = scores["n"].unique()[1:].tolist()
     last = numbers[-1]
-    # A table has room for the standard deviations after only one number of questions: after ten,
-    # the length of a test in the challenge, or at the end of a shorter test.
+    # A table has room for only one column of standard deviations. The column is about the scores
+    # after ten questions, the length of a test in the challenge, or at the end of a shorter test.
     n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers else last
     tables = {}
     for measure, name in _MEASURES.items():

@@ -51,7 +51,7 @@ def main() -> None:
     if faults:
         raise InputError(faults[0])
     with tempfile.TemporaryDirectory() as folder:
-        # Play a draft, so that a package that fails the dry run does not become the output.
+        # Write a draft of the zip and play it. If the dry run fails, no output is written.
         draft = Path(folder) / output.name
         # `atomic_write` yields an open file for each path.
         with writing.atomic_write(draft) as (file,):

@@ -257,11 +257,13 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
     for row in range(len(askable)):
         question = np.flatnonzero(askable[row])
         target = np.flatnonzero(hidden[row])
-        # The matrices C (`with_target`), with a row for each question, H and N.
+        # `with_target` is C of the docstring, with a row for each askable question. `among_targets`
+        # is H, and `target_noise` is N.
         covariance = posterior.covariance(row, np.concatenate([question, target]), target)
         with_target, among_targets = np.split(covariance, [len(question)])
         target_noise = np.diag(noise[row, target] / hidden[row, target])
-        # C (H + N)⁻¹, with a row for each question. `solve` computes the transpose, (H + N)⁻¹ Cᵀ.
+        # C (H + N)⁻¹, with a row for each askable question. `solve` returns its transpose,
+        # (H + N)⁻¹ Cᵀ.
         coefficients = np.linalg.solve(among_targets + target_noise, with_target.T).T
         explained = (with_target * coefficients).sum(axis=1)
         total = posterior.variance[row, question] + noise[row, question]

@@ -61,7 +61,8 @@ class PlayedGame:
     student: IntArray
     # How many questions may be asked of at least one student.
     n_askable: int
-    # How often a student was asked a question that had reached the limit of exposure.
+    # How often a student was asked a question that had already been asked of as many students as
+    # `GameLimits.max_exposure` allows.
     n_over_limit: int
 
 
@@ -158,7 +159,8 @@ def play(
         _, error = bank.overall_ability(known)
         is_playing[error <= limits.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(is_playing))
-        # A different seed for each student, round and game, unless a test has 1000 rounds.
+        # The seeds of different students, rounds and values of `seed` are different, as long as a
+        # test has at most 1000 rounds.
         seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_columns]
@@ -350,7 +352,8 @@ def mean_overlap(counts: IntArray, n_students: int) -> float:
     n_common = (counts * (counts - 1)).sum()
     if n_common == 0:
         return 0.0
-    # The sum of the counts is L N. If tests end early, L is the mean length of the N tests.
+    # The sum of the counts is L N, the number of questions in all tests. If tests end early, L is
+    # their mean length.
     return float(n_common / (counts.sum() * (n_students - 1)))
 
 

@@ -129,8 +129,8 @@ def main() -> None:
     if subjects:
         contents[mastery] = mastery_table.columns_of_file(pd.concat(tables))
     writing.write_files(contents)
-    # Without metadata there are no subjects, and no table is written. A table that lies in the
-    # folder is of an earlier run. Remove it, so that nobody takes it for the table of these
+    # Without metadata there are no subjects, and no table is written. If the folder holds a table,
+    # it comes from an earlier run. Remove it, so that nobody takes it for the table of these
     # students.
     if not subjects and mastery.is_file():
         mastery.unlink()
@@ -336,8 +336,8 @@ def draw_abilities(steps: Sequence[Any]) -> Html:
 def show_subjects(shares: pd.DataFrame, context: Context) -> Mapping[str, Any]:
     """Return what the page shows of the areas and the topics.
 
-    `shares` has a row for each area, then a row for each topic. Topics whose share has the widest
-    interval are the least known.
+    `shares` has a row for each area, then a row for each topic (see `expected_shares`). The page
+    names the topics that are least known: those whose expected share has the widest interval.
     """
     n_areas = len(context.subjects.areas)
     area_shares = shares[:n_areas]

@@ -96,11 +96,11 @@ class Model:
     mask_mean: FloatArray
     # Coefficients of the regression, shape (Q, k).
     mask_weights: FloatArray
-    # Another linear regression predicts all questions that a student has answered, hidden answers
-    # included, from the answered mask, which lacks the hidden answers: answered mask @ completion
-    # is the probability for each question. The coefficients, shape (Q, Q), assume that a fifth of a
-    # student's answers is hidden. If all coefficients are 0, the model does not look for hidden
-    # answers.
+    # The answered mask may lack some of a student's answers, which are hidden. So another linear
+    # regression predicts from the mask whether the student has answered each question, hidden or
+    # not: this probability is answered mask @ completion. The coefficients, shape (Q, Q), assume
+    # that a fifth of a student's answers is hidden. If all coefficients are 0, the model does not
+    # look for hidden answers.
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -292,8 +292,9 @@ class StudentPosterior:
     def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
         """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
 
-        The model keeps the variance of the abilities at 1. In a population with another variance,
-        the slopes are multiplied by the standard deviation instead: the logits vary as much.
+        The model keeps the variance of the abilities at 1. If the abilities in a population have
+        another variance, the slopes are multiplied by their standard deviation instead. This gives
+        the logits the same variance.
         """
         deviation = np.float32(np.exp(population.log_variance / 2))
         stretch = np.float32(np.exp(population.log_stretch))
@@ -512,7 +513,8 @@ def _match_moments(
     """Fit a Gaussian to the distribution of a logit after an answer.
 
     That distribution is the Gaussian before the answer times the likelihood of the answer,
-    normalised. The fitted Gaussian has the same mean and, with one exception, the same variance.
+    normalised. The fitted Gaussian has the same mean. It also has the same variance, with one
+    exception, which is explained at `curvature`.
 
     Parameters
     ----------
@@ -546,13 +548,13 @@ def _match_moments(
     mean_z = weight @ _NODES / probability
     mean_z_squared = weight @ _NODES**2 / probability
     variance_z = mean_z_squared - mean_z**2
-    # The docstring gives formulas for the same mean and variance. Solve them for the gradient and
-    # the curvature.
+    # Set this mean and this variance equal to the formulas in the docstring, and solve for the
+    # gradient and the curvature.
     gradient = mean_z / deviation
     curvature = np.maximum(1 - variance_z, 0) / variance
     return gradient, curvature, probability
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:
-    """Return 1 / (1 + exp(−x)) in float32, by an equal formula that does not overflow."""
+    """Return 1 / (1 + exp(−x)) in float32, by an equivalent formula that does not overflow."""
     return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))

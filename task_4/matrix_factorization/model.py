@@ -94,7 +94,8 @@ def fit_abilities(model: Model, answered: Any, is_right: Any) -> tuple[FloatArra
     square_sums = (answered @ squares.reshape(n_questions, k * k)).reshape(-1, k, k)
     precision = np.eye(k, dtype=np.float32) + square_sums / model.noise
     covariance = np.linalg.inv(precision)
-    # For each student, Σ loading (answer - intercept) = Σ loading · answer - Σ loading · intercept.
+    # For each student, Σ loading (answer - intercept). It is split into Σ loading · answer and
+    # Σ loading · intercept, because each of these sums is a product of two matrices.
     weighted_sums = is_right @ model.loading - answered @ (model.loading * model.intercept[:, None])
     mean = (covariance @ (weighted_sums / model.noise)[:, :, None])[:, :, 0]
     return mean, covariance

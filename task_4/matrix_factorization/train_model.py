@@ -136,7 +136,10 @@ def fit_questions(
 
 
 def make_model(vectors: FloatArray, noise: float) -> Model:
-    """Return the model of these vectors: an intercept, followed by loadings, for each question."""
+    """Return a model whose noise has the variance `noise`.
+
+    `vectors` has a row for each question: the intercept, followed by the loadings.
+    """
     vectors = vectors.astype(np.float32)
     return Model(intercept=vectors[:, 0], loading=vectors[:, 1:], noise=np.array(noise, np.float32))
 

@@ -66,11 +66,11 @@ class Model:
     mask_mean: Tensor
     # Coefficients of the regression, shape (Q, k).
     mask_weights: Tensor
-    # Another linear regression predicts all questions that a student has answered, hidden answers
-    # included, from the answered mask, which lacks the hidden answers: answered mask @ completion
-    # is the probability for each question. The coefficients, shape (Q, Q), assume that a fifth of a
-    # student's answers is hidden. If all coefficients are 0, the model does not look for hidden
-    # answers.
+    # The answered mask may lack some of a student's answers, which are hidden. So another linear
+    # regression predicts from the mask whether the student has answered each question, hidden or
+    # not: this probability is answered mask @ completion. The coefficients, shape (Q, Q), assume
+    # that a fifth of a student's answers is hidden. If all coefficients are 0, the model does not
+    # look for hidden answers.
     completion: Tensor
 
     def save(self, folder: Path) -> None:

@@ -151,7 +151,8 @@ def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     unexplained = np.diagonal(covariance).copy()
     while factors.shape[1] < n_factors and unexplained.max() > 1e-3:
         pivot = unexplained.argmax()
-        # The part of the covariances with the pivot question that the factors do not explain yet.
+        # The covariances of all questions with the pivot question, without the part that earlier
+        # factors explain.
         factor = covariance[:, pivot] - factors @ factors[pivot]
         # Scale the factor so that its square explains the rest of the variance of this question.
         factor = factor / np.sqrt(unexplained[pivot])
@@ -274,10 +275,10 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         # of shown answers is usually small: at most about `MAX_SHOWN`.
         n_to_show = MAX_SHOWN * torch.rand(len(batch), 1)
         share = n_to_show / known.sum(dim=1, keepdim=True)
-        # To learn more from the data, show as many answers as possible of some students.
+        # Of some students, show all answers that need not be hidden, to learn more from the data.
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
-        # Hide at least about the share `HIDDEN_SHARE` of the answers, which is the share of targets
-        # in the game.
+        # Of every student, about the share `HIDDEN_SHARE` of the answers must be hidden, or more.
+        # This is the share of the targets in the game.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
