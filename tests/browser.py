@@ -154,8 +154,7 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     The browser keeps the data that pages store in the folder `profile`. Files that a page saves go
     to the folder `downloads`.
     """
-    # One pipe for commands and one for replies; their descriptors are high, so that they differ
-    # from 3 and 4, which Chromium uses.
+    # The first pipe takes commands to the browser, the second pipe takes its replies back.
     browser_reads, to_browser = _high_pipe()
     from_browser, browser_writes = _high_pipe()
     process = _start(profile, browser_reads, browser_writes)
@@ -177,7 +176,7 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
 
 
 def _start(profile: Path, reads: int, writes: int) -> int:
-    """Start Chromium with the ends of two pipes; return the number of its process.
+    """Start Chromium with one end of each of two pipes; return its process id.
 
     Chromium reads commands from descriptor 3 and writes replies to descriptor 4, whatever the
     descriptors `reads` and `writes` are in this process. So both descriptors are copied to these
@@ -213,7 +212,10 @@ def _attach(tab: Tab, downloads: Path) -> None:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return the ends of a pipe, first the end to read; Chromium uses neither descriptor."""
+    """Open a pipe; return the descriptor to read from and the descriptor to write to.
+
+    Both are at least 10, so that they differ from 3 and 4, which Chromium uses.
+    """
     # Windows has no module `fcntl`, and tests that need a browser are skipped there.
     import fcntl
 
@@ -227,8 +229,8 @@ def _high_pipe() -> tuple[int, int]:
 def _wait_until_ended(process: int) -> None:
     """Wait until a process has ended, at most `_PATIENCE` seconds."""
     deadline = time.monotonic() + _PATIENCE
-    # WNOWAIT leaves the ended process as a zombie. So its number stays taken, and `_kill` can end
-    # the group that has this number.
+    # WNOWAIT leaves the ended process as a zombie. So no other process gets its id, and `_kill` can
+    # end the process group with this id.
     while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         assert time.monotonic() < deadline, "the browser does not close"
         time.sleep(0.02)

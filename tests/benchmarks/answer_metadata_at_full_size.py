@@ -55,9 +55,10 @@ def read(data_dir: Path, n_steps: int) -> None:
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
     )
-    # Hold everything in memory until the end, as a program that uses all of it would.
+    # Keep all tables in memory until the end, so that the peak memory is that of a program which
+    # needs all of them at once.
     in_memory: list[object] = [answers]
-    # The metadata of an answer are found by its AnswerId.
+    # The metadata of an answer are found by its AnswerId. Without AnswerIds, skip them.
     if n_steps >= 2 and "AnswerId" in answers:
         answer_file = metadata_dir / layout.ANSWER_METADATA_TASK_1_2
         answer_ids = answers["AnswerId"].to_numpy()

@@ -221,7 +221,11 @@ def prepare_data(kit: Path) -> None:
 
 
 def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
-    """Yield a run of a sample for each kernel and number of threads, and one for each seed."""
+    """Yield the runs of a sample: for each kernel and number of threads, then for each seed.
+
+    The kernel names the processor that a run imitates. `is_seeded` says whether the sample has a
+    flag --seed.
+    """
     for kernel in kernels_here():
         for threads in THREADS:
             yield Run(sample.name, kernel, str(threads), seed="")
@@ -231,7 +235,7 @@ def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
 
 
 def kernels_here() -> list[str]:
-    """Return the names of OpenBLAS's kernels that this processor can run."""
+    """Return OpenBLAS's names of the processors that this processor can imitate."""
     has_avx512 = "X86_V4" in np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     return [p.kernel for p in PROCESSORS if has_avx512 or p.kernel != "SkylakeX"]
 

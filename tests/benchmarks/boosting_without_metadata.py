@@ -137,10 +137,10 @@ def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float
 
 
 def print_difference(name: str, differences: FloatArray) -> None:
-    """Print the mean differences of two models over the sets, and the lowest in accuracy.
+    """Print the mean differences between two models, and the lowest difference in accuracy.
 
-    `differences` has a row for each set: the difference in accuracy, and the difference in log
-    loss.
+    `differences` has a row for each set of answers: the difference in accuracy, and the difference
+    in log loss.
     """
     accuracy, log_loss = differences.mean(axis=0)
     lowest = differences[:, 0].min()

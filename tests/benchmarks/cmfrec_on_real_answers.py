@@ -26,7 +26,10 @@ PENALTIES = (3, 10, 30, 100)
 def score(
     peer_python: str, train: pd.DataFrame, test: pd.DataFrame, settings: dict[str, int]
 ) -> float:
-    """Fit cmfrec, a library for matrix factorisation, with another Python; return its accuracy."""
+    """Fit cmfrec, a library for matrix factorisation; return its accuracy on the answers `test`.
+
+    `peer_python` is the interpreter in which cmfrec is installed.
+    """
     arrays = {
         "student": train["UserId"].to_numpy(),
         "question": train["QuestionId"].to_numpy(),

@@ -26,7 +26,7 @@ from real_answers import real_data_dir
 
 N_KNOWN = (1, 5, 10, 20, 50)
 N_STUDENTS_TIMED = 50
-# The bounds of the intervals of expected shares, for which right answers are counted.
+# Bounds of the intervals of expected shares. `print_calibration` prints a row for each interval.
 SHARE_BOUNDS = [0, 0.3, 0.5, 0.7, 0.85, 1]
 
 
@@ -75,10 +75,11 @@ def measure_new_students(answers: pd.DataFrame) -> None:
 def compare_ways(
     fitted: ItemResponse, train: pd.DataFrame, known: pd.DataFrame, hidden: pd.DataFrame
 ) -> str:
-    """Return the log losses of three ways to predict new students, and two times, as cells.
+    """Return the log losses of three ways to predict new students, and the seconds of two of them.
 
-    `fitted` has learned from the answers `train` of other students. `known` and `hidden` are
-    answers of the new students; the hidden answers are predicted.
+    The result is the text of five cells of a table row. `fitted` has learned from the answers
+    `train` of other students. `known` and `hidden` are answers of the new students; the hidden
+    answers are predicted.
     """
     begin = time.process_time()
     refitted = ItemResponse().fit(*columns(pd.concat([train, known])))
@@ -141,9 +142,9 @@ def measure_mastery(answers: pd.DataFrame) -> None:
         held_out=held_out,
         held_out_path=path_by_question[find_ids(question_ids, held_out["QuestionId"])],
     )
-    # The contexts are the subjects of the question of each answer.
+    # The contexts of an answer are the subjects of its question, one on each level.
     model = ItemResponse().fit(*columns(train), context=data.train_path)
-    # `mastery` takes a row for each question of the model.
+    # `mastery` takes the subjects of each question, in the model's order of the questions.
     question_path = path_by_question[find_ids(question_ids, model.question_ids_)]
     begin = time.process_time()
     mastery = model.mastery(question_path)
@@ -156,8 +157,8 @@ def print_calibration(mastery: pd.DataFrame, data: MasteryAnswers) -> None:
     """Compare the share of held-out answers that are right with the share that is expected.
 
     `mastery` is the table of `ItemResponse.mastery`. It holds the share of a subject's questions
-    that each student is expected to answer correctly. A row of the printed table counts the answers
-    whose expected share lies in one interval, for subjects of one level.
+    that each student is expected to answer correctly. A row of the printed table is about subjects
+    of one level, and about the answers whose expected share lies in one interval.
     """
     print("| level | share expected | held-out answers | right | expected |")
     print("|---|---|---|---|---|")

@@ -38,7 +38,7 @@ COLUMNS = {
     "option": "AnswerValue",
     "correct_option": "CorrectAnswer",
 }
-# The row of cmfrec in the table.
+# The name of cmfrec's row in the table.
 CMFREC = "cmfrec, task 1"
 # The guessing probability of the sample model of task 1.
 GUESSING = 0.2
@@ -60,8 +60,8 @@ def save_arrays(data_dir: Path, path: Path) -> None:
 def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     """Fit and predict with the settings of the sample model; return accuracy, time and memory.
 
-    `path` is a file of `save_arrays`. The peak memory is that of the whole process, so a process
-    must call this function only once.
+    `path` is a file that `save_arrays` wrote. The peak memory is that of the whole process, so a
+    process must call this function only once.
     """
     # The module `resource` exists on Unix only.
     import resource
@@ -111,7 +111,7 @@ def compare(
 ) -> None:
     """Run cmfrec and the kit's models in turn, each `repeats` times; print a table of medians.
 
-    `path` is a file of `save_arrays`. Every run is a process of its own.
+    `path` is a file that `save_arrays` wrote. Every run is a process of its own.
     """
     commands = list_commands(path, peer_python, tasks, dimensions)
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}

@@ -65,8 +65,8 @@ class Prepared:
     Each field is a `WrongAnswers` of task_2/misconception_groups.py.
     """
 
-    # Answers of the students in whose choices groups of options are found. The probabilities come
-    # from a model with as many dimensions as the model in task_2/misconceptions.py.
+    # Answers of the students whose choices are used to find groups of options. The probabilities
+    # come from a model with as many dimensions as the model in task_2/misconceptions.py.
     finding: Any
     # Answers of other students. They decide how strong the evidence for a group must be. The
     # probabilities come from the same model as those of `finding`.
@@ -140,8 +140,7 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
 def find_groups(prepared: Prepared) -> IntArray:
     """Return the groups that task_2/misconceptions.py finds: the group of each option, -1 for none.
 
-    The options of all questions are in one row; see `find_groups` in
-    task_2/misconception_groups.py.
+    Element N_OPTIONS · q + o is about option o of question q, both counted from 0.
     """
     group: IntArray = groups.choose_groups(
         groups.compare_pairs(prepared.finding), prepared.choosing
@@ -165,9 +164,9 @@ def measure(prepared: Prepared, group: IntArray) -> Measured:
 def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
     """Return the lift of all groups together, a `Ratio`.
 
-    Take the students who chose an option of a group in `known`. In `asked`, these students have
-    wrong answers to the group's questions. The lift is how many of these answers are the group's
-    option, divided by the number that the model of answers expects.
+    Count pairs of choices of one student: an option of a group in `known`, and another option of
+    the same group in `asked`. The lift is the number of pairs, divided by the number that the model
+    of answers expects if the first choice of each pair is given.
     """
     choices = groups.pair_choices(known, asked, group)
     n_pairs = np.asarray(choices.n_pairs.sum(axis=1))
@@ -198,7 +197,10 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
 def take_wrong_answers(
     answers: NumberedAnswers, is_taken: BoolArray, model: ItemResponseOptions
 ) -> Any:
-    """Return the wrong ones of some answers, with the probabilities of a model: `WrongAnswers`."""
+    """Return those wrong answers for which `is_taken` is true, as a `WrongAnswers`.
+
+    It holds the probability that `model` gives to each option if the answer is wrong.
+    """
     is_wrong = answers.option != answers.correct
     rows = np.flatnonzero(is_taken & is_wrong)
     p_option = model.predict_proba(
@@ -316,8 +318,7 @@ def print_real() -> None:
 
     The students are split at random into three parts: the first part finds groups, the second part
     confirms them, and the third part measures them. This is done for several splits, each time for
-    the real options and for options permuted among the students, where no group is real.
-
+    the real options, and for options permuted among the students, so that no group is real.
     """
     pool = real_answers.read_pool()
     print(f"{len(pool):,} answers")
@@ -329,8 +330,8 @@ def print_real() -> None:
 def print_confirmed_and_forced(name: str, answers: pd.DataFrame, seed: int) -> None:
     """Print two rows about the groups found in one split of the students.
 
-    The first row is about the groups that the second part of the students confirms, if any. The
-    second row, "forced", is about groups found at a low threshold, confirmed or not.
+    The first row is about the groups that the answers of the second part of the students confirm,
+    if there are any. The second row, "forced", is about all groups found at a low threshold.
     """
     prepared = prepare(answers, seed)
     pairs = groups.compare_pairs(prepared.finding)
@@ -365,7 +366,7 @@ def print_simulated() -> None:
         name = f"{share:.0%} of the students, {len(part):,} answers"
         rand_index = f"{score_groups(group, planted_group):.3f}"
         print_row_and_loss(name, group, measure(prepared, group), rand_index)
-    # The last of SHARES is 1. So the loop ends with the groups that were found with all students.
+    # The last of SHARES is 1, so `group` now holds the groups that were found with all students.
     print_permuted(answers, group_of_all=group)
 
 

@@ -91,8 +91,8 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     covariance = pairs.covariance[items][:, items].toarray()
     variance = pairs.variance[items][:, items].toarray()
     # `compare_pairs` has added EXTRA_VARIANCE to the variance of each pair. Remove it, because
-    # SHRINKAGE takes its place. Pairs that `compare_pairs` leaves out have no variance, and become
-    # negative here: `maximum` sets them to 0.
+    # SHRINKAGE takes its place. A pair that `compare_pairs` leaves out has the variance 0, and
+    # would have a negative one here: `maximum` keeps it at 0.
     variance = np.maximum(variance - np.float32(groups.EXTRA_VARIANCE), 0)
     similarity = covariance / (variance + SHRINKAGE)
     # `pairs` holds each pair once, but a similarity matrix is symmetric.
@@ -244,7 +244,7 @@ def choose(candidates: Iterator[IntArray], choosing: Any) -> IntArray:
     for group in candidates:
         # Predict each answer in `choosing` from the student's other answers in `choosing`.
         gain_sums, n_answers = groups.gain_by_student(known=choosing, asked=choosing, group=group)
-        # The sum over all students, divided by the number of all answers.
+        # The gain is the sum over all students, divided by the number of all their answers.
         gain = groups.ratio_by_student(gain_sums, n_answers)
         qualifies = gain.low > 0
         if qualifies and gain.value > best_gain:

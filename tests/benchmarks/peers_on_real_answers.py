@@ -115,8 +115,8 @@ class Result:
 def main() -> None:
     """Run every model of a library on two sets of real answers, and print a table.
 
-    The sets are the course subset and splits of the pool (see the top of this file). Each row shows
-    the scores of one model with one setting on one set.
+    The sets are the course subset (answers of tasks 1 and 2), and splits of the pool (the answers
+    of tasks 3 and 4). Each row shows the scores of one model with one setting on one set.
     """
     p = cli.parser(__doc__)
     p.add_argument("library", choices=LIBRARIES)
@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def list_tasks(n_splits: int, *, skip_pool: bool, skip_course: bool) -> Iterator[tuple[str, Task]]:
-    """Yield each set of answers with its title."""
+    """Yield the title and the answers of each set: the course subset, then splits of the pool."""
     if not skip_course:
         parts = [read_course_subset(part) for part in ("train", "valid")]
         yield "course subset", Task(*parts, write_course_metadata)
@@ -152,7 +152,10 @@ def list_tasks(n_splits: int, *, skip_pool: bool, skip_course: bool) -> Iterator
 
 
 def find_version(library: Library, python: str) -> str:
-    """Return the version of a library in another Python; raise `InputError` if it is missing."""
+    """Return the version of a library that is installed for the interpreter `python`.
+
+    Raises `InputError` if the library is missing.
+    """
     # Importing the module too shows that the library can be used, not only that it is installed.
     imports = f"import importlib.metadata, {library.module}"
     print_version = f"print(importlib.metadata.version({library.package!r}))"
@@ -210,7 +213,7 @@ def run(name: str, task: Task, python: str, value: float | str) -> Result:
     `python` is the interpreter in which the model's library is installed.
     """
     p_right, seconds = run_program(name, task, python, value)
-    # A model may predict nothing for a question that it has never seen.
+    # A model may return NaN for a question without training answers.
     p_right[np.isnan(p_right)] = task.train["IsCorrect"].mean()
     p_right = p_right.clip(MARGIN, 1 - MARGIN)
     is_correct = task.test["IsCorrect"].to_numpy()

@@ -91,8 +91,8 @@ def frame(chart: str, title: str) -> str:
             f'width="{full_width}" height="{full_height}">',
             STYLE,
             *texts,
-            # This tag is not closed: `chart` begins with its other attributes and its end, and goes
-            # on with the drawing and `</svg>`.
+            # `chart` completes this <svg …> tag: it holds the other attributes and the `>`, then
+            # the drawing and the end tag.
             f'<svg x="{MARGIN:g}" y="{chart_top:g}"\n '
             f'width="{width:g}" height="{height:g}" {chart}',
             "</svg>",

@@ -74,7 +74,7 @@ def split_pool(pool: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def pool_splits(pool: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, pd.DataFrame]]:
-    """Yield the ten fixed splits of the pool, each with its seed from `SEEDS`."""
+    """Split the pool with each of `SEEDS`; yield the seed, the training and the test answers."""
     for seed in SEEDS:
         yield seed, *split_pool(pool, seed)
 

@@ -113,8 +113,9 @@ def print_pool(
 ) -> None:
     """Print the mean scores of a model, or of a blend of several models, as a row of a table.
 
-    The answers of `pool` are split at random into training answers and answers to score. The means
-    are taken over the first `n_splits` splits. `COLUMNS` names the scores.
+    A blend averages the models' predictions, with learned weights. The answers of `pool` are split
+    at random into training answers and answers to score. The means are taken over the first
+    `n_splits` splits. `COLUMNS` names the scores.
     """
     splits = itertools.islice(pool_splits(pool), n_splits)
     figures = [
@@ -134,7 +135,7 @@ def score(
     """Run a sample model on files that are made from answers; return its figures.
 
     `parts` are the training answers and the answers to score. If there are several scripts, all of
-    them are run, and their blend is scored.
+    them are run, and their blend (see `print_pool`) is scored.
     """
     train, test = parts
     with tempfile.TemporaryDirectory() as folder_name:
@@ -154,7 +155,10 @@ def score(
 
 
 def run_model(script: Path, folder: Path, flags: list[str]) -> None:
-    """Run a sample model on the files in `folder`; its results go to a folder of its own there."""
+    """Run a sample model on the files in `folder`; write its results to a subfolder.
+
+    The name of the subfolder is that of the script.
+    """
     output = folder / script.stem
     output_flags = ["--output_dir", output, "--probabilities", output / PROBABILITIES]
     metadata = metadata_flags(script, folder)
@@ -164,7 +168,7 @@ def run_model(script: Path, folder: Path, flags: list[str]) -> None:
 def blend_models(scripts: Sequence[Path], task: int, folder: Path) -> None:
     """Blend the models that `run_model` has run; write submission and probabilities to `folder`."""
     probabilities = [folder / script.stem / PROBABILITIES for script in scripts]
-    # The blend reads the training answers too: it chooses its weights with them.
+    # tools/blend.py reads the training answers too, to choose the weight of each model.
     blend = [layout.ROOT / "tools/blend.py", *probabilities, *input_flags(folder)]
     run_script([*blend, "--output_dir", folder])
     # tools/blend.py names the file of probabilities after the submission, but `read_figures`

@@ -25,7 +25,8 @@ import scipy.stats
 from running import run_script
 
 MODELS = ("random", "entropy", "rank_average")
-# Simulated panels for each figure: a share of 0.95 has a standard error of 0.005.
+# Number of simulated panels of experts for each share in the table of `print_coverage`. With this
+# number, a share of 0.95 has a standard error of 0.005.
 N_PANELS = 2000
 KAPPAS = (0.0, 0.3, 0.6, 0.9)
 PANEL_SIZES = (25, 100)
@@ -52,7 +53,7 @@ def main() -> None:
 
 
 def print_experts(judgements: pd.DataFrame) -> None:
-    """Print how far every two experts agree."""
+    """Print a table of how far experts agree: a row for each two of them, then the means."""
     print("| experts | pairs | agreement | kappa |\n|---|---|---|---|")
     pairs = expert_agreement.compare_experts(judgements)
     for two in pairs:
@@ -63,7 +64,7 @@ def print_experts(judgements: pd.DataFrame) -> None:
 
 
 def show(two: ExpertPair) -> str:
-    """Return agreement and kappa of two experts with their intervals, in two cells."""
+    """Return two cells of a table row: agreement and kappa of two experts, with intervals."""
     return (
         f"{two.agreement:.2f} ({two.agreement_low:.2f} to {two.agreement_high:.2f}) | "
         f"{two.kappa:z.2f} ({two.kappa_low:z.2f} to {two.kappa_high:z.2f})"
@@ -212,10 +213,11 @@ def further_pairs_row(n: int, share: float) -> str:
 
 
 def median_advised(n_further: list[int | None], p_count: FloatArray) -> int:
-    """Return the median number of further pairs, over the counts for which any are advised.
+    """Return the median of the advised numbers of further pairs.
 
-    `n_further` has the advised number for each count, and `p_count` the probability of the count.
-    Each count is weighted by its probability.
+    A count is the number of the first pairs on which the better ranking is preferred. `n_further`
+    has the advised number for each count, and `p_count` the probability of the count. The median
+    weights each count by its probability, and leaves out counts for which no number is advised.
     """
     advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
     cumulative = np.cumsum([p for _, p in advised])
@@ -236,9 +238,9 @@ def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, f
     p_further = scipy.stats.binom.pmf(further_count, further, share)
     n_all = n + further
     count_all = count + further_count
-    # If both rankings were equally good, experts would prefer each on a pair with probability 1/2.
-    # The p-value is twice the probability that a given ranking is then preferred on no more pairs
-    # than the less preferred one.
+    # Under the null hypothesis, both rankings are equally good: on each pair, experts prefer either
+    # one with probability 1/2. The p-value is twice the probability that a given ranking is then
+    # preferred on at most as many pairs as the less preferred ranking was.
     count_of_less_preferred = np.minimum(count_all, n_all - count_all)
     p_value = 2 * scipy.stats.binom.cdf(count_of_less_preferred, n_all, 0.5)
     is_apart = p_value <= 0.05

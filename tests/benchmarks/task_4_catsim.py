@@ -140,7 +140,8 @@ def play_catsim(model: Any, reference: Reference, mask: str) -> FloatArray:
     bank_type = importlib.import_module("catsim.item_bank").ItemBank
     items = list_items(model)
     bank = bank_type(items, validate=False)
-    # Both have the shape (students, questions). `is_correct` is -1 for a question without answer.
+    # `targets` and `may_be_asked` have the shape (students, questions). `is_correct` is -1 where a
+    # student has not answered a question.
     targets = reference.targets[mask]
     may_be_asked = (reference.is_correct >= 0) & ~targets
     # The number of right predictions, for each of `CHECKPOINTS`.
