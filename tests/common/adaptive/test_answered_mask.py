@@ -65,10 +65,10 @@ def test_regression_on_masks_equals_ridge_regression() -> None:
 
     mean, weights = answered_mask.fit_latent(mask, latent)
 
-    # `fit_latent` scales every mask to the length 1. Its penalty is 12.
-    relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
-    assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
-    assert_allclose(weights, Ridge(alpha=12).fit(relative, latent).coef_.T, atol=1e-5)
+    # `fit_latent` divides every mask by its Euclidean length. Its ridge penalty is 12.
+    scaled_mask = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
+    assert_allclose(mean, scaled_mask.mean(axis=0), rtol=1e-6)
+    assert_allclose(weights, Ridge(alpha=12).fit(scaled_mask, latent).coef_.T, atol=1e-5)
 
 
 def test_questions_are_similar_by_the_cosine_of_who_answered_them() -> None:

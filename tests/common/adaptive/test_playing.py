@@ -24,7 +24,8 @@ def setting(tmp_path: Path) -> Setting:
     return make_setting(tmp_path)
 
 
-# Body of `__init__` of an entry that looks at its files, then writes a file and changes another.
+# Code that an entry runs when it starts, in `__init__`. It checks which files the entry finds. Then
+# it writes a new file, and empties another one.
 LOOK_AT_FILES = """
 from pathlib import Path
 assert Path('weights/model_task_4_a.txt').read_text() == 'weights'

@@ -200,7 +200,7 @@ def distractors(read: Read) -> Distractors:
     wrong_option = np.where(takes_preferred, preferred, 4)
     option = np.where(is_right, 1, wrong_option)
     answers = answers_frame(student, question, is_right, option, np.ones(n_answers))
-    # The last of the shuffled answers are the pairs to predict.
+    # `read` takes the last `n_template` rows as the pairs to predict. So shuffle the answers first.
     n_template = 100
     shuffled = answers.sample(frac=1, random_state=0)
     pairs, known = read(shuffled, n_template)
@@ -335,10 +335,11 @@ def two_quizzes(read: Read) -> TwoQuizzes:
 def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
     """Student 0 has the habit of choosing option 3 in the first quiz only.
 
-    An option is given by its position, 1 to 4, or by its rank at a question. The feature habit_15_k
-    looks at the position of the option of rank k. It says how much more often than usual the
-    student has chosen this position. Answers are weighted by the 15th power of the similarity of
-    their questions.
+    The options of a question have the positions 1 to 4. They also have ranks; the right option has
+    rank 0. The feature habit_15_k is about the position of the option of rank k at the question to
+    predict. It says how much more often than usual the student has chosen this position at other
+    questions. The weight of each answer is the 15th power of the similarity between its question
+    and the question to predict.
     """
     in_first_quiz = two_quizzes.features_at_question_0
     in_second_quiz = two_quizzes.features_at_question_6
@@ -582,7 +583,7 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     found = joined.features("quiz")
     known = joined.known
     train = joined.train
-    # Check one pair: the first of the `N_TEMPLATE` pairs to predict, which come last of all pairs.
+    # Check only the first pair to predict. The last `N_TEMPLATE` of all pairs are to be predicted.
     pair = joined.asked.iloc[0]
     question_to_predict = joined.pairs.numbers["question"][-N_TEMPLATE]
     rank = known.outcome_of_option[question_to_predict, option - 1]
@@ -614,7 +615,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     for i, pair in enumerate(joined.asked.itertuples()):
         in_quiz = train[(train.UserId == pair.UserId) & (train.QuizId == pair.QuizId)]
         in_quiz = in_quiz.sort_values("date", kind="stable")
-        # Both begin with the answer that is nearest to the pair.
+        # Both tables begin with the answer that is nearest to the pair in time.
         before = in_quiz[in_quiz.date < pair.date][::-1]
         after = in_quiz[in_quiz.date >= pair.date]
         for name, answers in (("before", before), ("after", after)):
@@ -625,8 +626,8 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
                 assert np.isnan(rank)
                 continue
             nth_answer = answers.iloc[nth - 1]
-            # Answers with the same date have no order: any of them may be the nth answer. So only
-            # an answer that has its date alone is compared.
+            # Answers with the same date have no order: any of them may be the nth answer. So check
+            # the nth answer only if no other answer has its date.
             n_of_same_date = (answers.date == nth_answer.date).sum()
             if n_of_same_date == 1:
                 chooses_right_option = nth_answer.AnswerValue == pair.CorrectAnswer
@@ -678,7 +679,7 @@ def test_a_template_without_answer_ids_has_no_circumstances(
 
 @dataclass(frozen=True)
 class Nearest:
-    """Random pairs, known answers and pairs to predict, with what the functions find for them."""
+    """Random known answers and pairs to predict, and what the functions under test return."""
 
     # Whether a student has a known answer or a pair to predict, shape (students, questions).
     has_pair: np.ndarray
@@ -701,7 +702,7 @@ class Nearest:
     # `visit_nearest` passes its results to a function, for a block of pairs to predict at a time.
     # The next three arrays hold these results, with an item or a row for each pair to predict.
 
-    # The pair's own column in `asked`.
+    # The column of the pair in `asked`.
     rows: np.ndarray
     # The columns in `known` of the pair's nearest answers, shape (pairs to predict, nearest).
     answers: np.ndarray
@@ -872,13 +873,13 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
     [
-        # There are ten parts, and all are held out: tables 0 to 9, and table 10 of the template.
+        # All ten parts are held out. They have the tables 0 to 9, and the template has table 10.
         (125_000, 10, 0, [0]),
         (125_000, 10, 3, [3]),
         (1_000, 2, 0, [0]),
         (300, 1, 0, [0]),
-        # If few answers are held out, the fit without these answers also serves table 1, the table
-        # of the template.
+        # If less than 2 % of the answers are held out, one fit without their outcomes gives both
+        # tables: table 0 of the held-out part, and table 1 of the template.
         (30, 1, 0, [0, 1]),
     ],
 )
@@ -893,9 +894,9 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     """Features of a held-out part do not depend on its own outcomes.
 
     `tables` cuts the training answers into parts at random. It holds out `n_held_out` parts, one
-    after another: as many as have about `max_held_out` answers in all. For each of them it yields a
-    table of features that were computed without the part's outcomes. The last table holds the
-    features of the template (the pairs to predict).
+    after another, which have at most about `max_held_out` answers in all. For each of them it
+    yields a table of features that were computed without the part's outcomes. The last table holds
+    the features of the template (the pairs to predict).
 
     The test changes the outcomes of the part `changed_part`. The tables in `unchanged_tables` (a
     list of their numbers) must stay as they were, and all other tables must change. The test fails,
@@ -931,10 +932,11 @@ class RandomOutcomes:
 
     pairs: Pairs
     answers: pd.DataFrame
-    # Rows of the answers that have features.
+    # The rows of the held-out answers, which `tables` computes features of.
     rows: np.ndarray
-    # The features of these answers from `tables`, which do not use the outcomes of these answers.
+    # The features of these answers from `tables`. Those of an answer do not use its own outcome.
     honest: pd.DataFrame
+    # Whether each of these answers is right.
     is_right: np.ndarray
 
     def score(self, features: pd.DataFrame) -> float:

@@ -71,7 +71,7 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
 
 
 def write_answers(origin: str, kit: Path, folder: Path) -> Path:
-    """Return a file of true answers of the given origin, which is written if the kit has none."""
+    """Return a file of true answers of the given origin; write it unless the kit has one."""
     simulated = kit / "data/test_input" / layout.VALID_TASK_1_2
     if origin == "of unknown origin":
         return own_answers(kit, folder)
@@ -84,7 +84,7 @@ def write_answers(origin: str, kit: Path, folder: Path) -> Path:
 
 
 def write_metadata(origin: str, kit: Path, other_data: Path, folder: Path) -> Path:
-    """Return a file of metadata of the given origin, which is written if no folder has one."""
+    """Return a file of metadata of the given origin; write it unless a folder has one."""
     if origin == "of another simulation":
         return other_data / "metadata" / QUESTIONS
     if origin == "of unknown origin":
@@ -126,8 +126,8 @@ def test_a_ranking_from_foreign_metadata_is_marked_though_the_origin_of_the_pane
     data = other_data if is_foreign else kit / "data"
     flags = ["--metadata_dir", data / "metadata"]
     succeeds(["task_3/sample_model_confidence.py", *flags], kit=kit)
-    # The user's panel is a single judgement of the first two questions of the template: the judge
-    # "me" prefers the left one, which is written as 1.
+    # The user's panel has one judge, "me", who judges one pair: the first two questions of the
+    # template. The judge prefers the left question, which is written as 1.
     template = pd.read_csv(kit / "submission_templates/submission_task_3.csv")
     left, right = template["QuestionId"][:2]
     panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
@@ -147,8 +147,8 @@ def test_a_note_warns_if_the_page_groups_students_by_foreign_metadata(
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=kit)
     name = layout.STUDENT_METADATA_TASK_1_2
     shutil.copyfile(other_data / "metadata" / name, kit / "data/metadata" / name)
-    # The marker lists the files of the kit's simulation with their fingerprints. It still names the
-    # replaced file, so only the fingerprint can show the replacement.
+    # SIMULATED.json lists the files of the kit's simulation with their fingerprints. It still names
+    # the replaced file, so only the fingerprint can show the replacement.
     marker = kit / "data" / layout.SIMULATED_MARKER_NAME
     assert any(name in file for file in json.loads(marker.read_text())["files"])
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]

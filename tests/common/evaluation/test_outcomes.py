@@ -30,7 +30,7 @@ def draw_answers(seed: int, n: int = 200) -> pd.DataFrame:
 
 
 def is_same(left: Outcomes, right: Outcomes) -> bool:
-    """Return whether all fields of two outcomes are equal."""
+    """Return whether two `Outcomes` are equal in all fields."""
     names = [field.name for field in fields(Outcomes)]
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
@@ -40,7 +40,10 @@ def is_same(left: Outcomes, right: Outcomes) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_answers_are_counted_by_student_and_part(seed: int) -> None:
-    """Outcomes count the answers, and the answers predicted right, shape (parts, students)."""
+    """`Outcomes` counts each student's answers in each part, and how many are predicted right.
+
+    A part is a fold or a mask, for example. The counts have the shape (parts, students).
+    """
     n_parts = 3
     part = np.random.default_rng(seed).permutation(np.arange(200) % n_parts)
     answers = draw_answers(seed).assign(part=part)
@@ -98,10 +101,10 @@ def test_other_predictions_have_the_same_key() -> None:
 
 
 def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
-    """Only outcomes of the same answers, in the same folds, have the same key."""
+    """`Outcomes` have the same key only if they are about the same answers in the same folds."""
     answers = draw_answers(0)
     fold = (np.arange(200) % 2).astype(np.int8)
-    # The true value of a single answer is the opposite.
+    # In the version "another truth", one answer has the opposite true value.
     is_answer_5 = answers.index == 5
     another_truth = np.where(is_answer_5, 1 - answers.truth, answers.truth)
     versions = {

@@ -138,7 +138,7 @@ def test_pairs_are_grouped_by_what_training_answers_tell(folder: Path, task: int
     expected = dict(GROUPS)
     if task == 2:
         expected["right_option"] = RIGHT_OPTION
-    # These columns hold no groups, or groups that come from metadata of students.
+    # Leave out columns without groups, and columns of groups that come from metadata of students.
     other_columns = ["student_code", "majority", *(grouping.key for grouping in OF_STUDENTS)]
     groups = pairs.drop(columns=other_columns).to_dict("list")
     assert groups == expected
@@ -299,7 +299,7 @@ def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
 
 
 def find_left_out(folder: Path, name: str, old: str, new: str) -> LeftOut:
-    """Replace a text in a file; return which kind of facts is then left out, and why."""
+    """Replace a text in a file that facts are read from; return what is left out then, and why."""
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, task=1).left_out

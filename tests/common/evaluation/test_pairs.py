@@ -294,7 +294,7 @@ def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple
 
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(tmp_path: Path, task: int) -> None:
-    """The evaluation finds no training answers, metadata or record of the submission's origin."""
+    """A score needs no training answers, no metadata, and no record of the submission's origin."""
     # Student 7 answers question 1 right with option 2, and question 2 wrong with option 3. The
     # prediction is right for question 1 only.
     truth = "1,7,1,2\n2,7,0,3\n"

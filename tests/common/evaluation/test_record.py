@@ -24,7 +24,7 @@ NAME = "results.jsonl"
 
 
 def read(folder: Path) -> list[Result]:
-    """Read the record in a folder."""
+    """Read the record of scores (results.jsonl) in a folder."""
     return read_results(folder / NAME)
 
 
@@ -43,7 +43,7 @@ def describe_origin(submission: Path, split: str = "") -> bytes:
 
 
 def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
-    """Append a score to the results.jsonl beside a submission; return the result as read back."""
+    """Append a score to the results.jsonl beside a submission; read its line and return it."""
     evaluation = Evaluation(
         task=task,
         metric="accuracy",
@@ -115,7 +115,7 @@ def test_a_zip_has_a_line_in_the_folder_of_the_output(scored_kit: Path, tmp_path
 
 @dataclass(frozen=True)
 class LinesOfCode:
-    """The lines of scores of a script in a kit under version control."""
+    """The lines of the record for three scores of a script, in a kit under version control."""
 
     # The script and what it imports are as in the commit.
     committed: Result
@@ -137,7 +137,7 @@ def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     untracked = Path(shutil.copyfile(script, kit / "task_1/own.py"))
 
     def predict_and_evaluate(model: Path) -> Result:
-        """Run a model and its evaluation; return the score that was added to the record."""
+        """Run a model and its evaluation; return the line that was added to the record."""
         succeeds([model, "--local"], kit=kit)
         succeeds(["task_1/local_evaluation.py"], kit=kit)
         return read(kit / "data/test_output")[-1]
@@ -172,7 +172,7 @@ def test_a_script_that_is_not_under_version_control_has_no_revision(
 
 @dataclass(frozen=True)
 class LinesOfEntry:
-    """The lines of scores of an entry of task 4."""
+    """The lines of the record for three scores of an entry of task 4."""
 
     as_folder: Result
     as_zip: Result
@@ -393,11 +393,11 @@ def test_another_folder_has_a_record_of_its_own(folder: Path) -> None:
 
 # ---- Which lines are read ----------------------------------------------------------------------
 
-# Fields that lines of former versions of the kit lack.
+# Fields that former versions of the kit did not write into a line.
 LATER_FIELDS = {"code", "memory", "outcomes", "metric_name", "doubts", "learned_from"}
 OLD = {name: value for name, value in asdict(RESULT).items() if name not in LATER_FIELDS}
 OF_TASK = {**OLD, "parts": {"right": 0.5, "wrong": None}, "seed": 3}
-# The score of a related challenge may exceed 1, as a sum does, and it has no phase.
+# A related challenge has no phase. Its score may exceed 1, for example if it is a sum.
 RELATED = {**OLD, "task": "debiasing", "phase": "", "score": 1.1175, "metric_name": "NDCG@50"}
 
 
@@ -417,7 +417,7 @@ def test_a_line_with_the_right_fields_and_types_is_read(
     assert capsys.readouterr().err == ""
 
 
-# Damaged lines; the key is the name of the damage. malformed.py makes them from a valid line.
+# Damaged lines of the record, which malformed.py makes from a valid line. The key names the damage.
 DAMAGED = dict(malformed.damage_record(json.dumps(OF_TASK).encode()))
 # Each of these changes makes the line of a related challenge invalid.
 CHANGES: list[dict[str, Any]] = [
@@ -481,7 +481,7 @@ def test_a_recorded_score_that_is_no_number_is_no_result(
 
 
 def read_former(folder: Path, command: str) -> Result:
-    """Read a line of a former version, which holds a command instead of script and options."""
+    """Write and read a line of a former version, with a command instead of script and options."""
     line = {**asdict(RESULT), "made_by": command}
     del line["script"]
     del line["options"]
