@@ -42,7 +42,7 @@ BATCH_SIZE = 128
 # The learning rate rises to this value, then falls (one-cycle schedule).
 LEARNING_RATE = 0.02
 # `PartialVAE.penalty` multiplies sums of squares by these factors. Each factor belongs to a
-# Gaussian prior and is 1 / (2 · its variance).
+# Gaussian prior and is 1 / (2 · variance of the prior).
 OWN_LOADING_PENALTY = 30
 OWN_EVIDENCE_PENALTY = 15
 # Vectors z drawn from N(0, I), to compute the expectations over z.
@@ -80,8 +80,9 @@ class PartialVAE(nn.Module):
         super().__init__()
         # A student with z = 0 chooses every option as often as all students together.
         self.intercept = nn.Parameter(share.log())
-        # At the start only the first dimension of z has an effect. It is the ability: it favours
-        # the right option, which always comes first, as option 0.
+        # At the start, the first dimension of z is the ability: it raises the logit of the right
+        # option, which is option 0 of every question. The other dimensions have only small effects,
+        # by the random loadings of each question.
         n_options = share.shape[1]
         start_of_loading = torch.zeros(n_options, k)
         start_of_loading[0, 0] = 1

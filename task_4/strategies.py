@@ -197,8 +197,9 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
     mean = posterior.mean[row, column][:, None]
     deviation = np.sqrt(_ability_variance(posterior)[row, column])[:, None]
     guessing = posterior.guessing
-    # P(right) for the estimated abilities, and for the logit at each node of the quadrature, shape
-    # (pairs, nodes). The nodes are in standard deviations from the mean.
+    # P(right) for the estimated abilities, shape (pairs, 1), and for the other abilities, shape
+    # (pairs, nodes). Each node of the quadrature is the distance of a logit from its mean, in
+    # standard deviations.
     p = guessing + (1 - guessing) * _sigmoid(mean)
     p_nearby = guessing + (1 - guessing) * _sigmoid(mean + deviation * _NODES)
     divergence = p * np.log(p / p_nearby) + (1 - p) * np.log((1 - p) / (1 - p_nearby))

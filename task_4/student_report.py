@@ -442,7 +442,7 @@ def expected_shares(session: Session, subjects: Sequence[Subject]) -> pd.DataFra
                 "High": high,
             }
         )
-    # The columns are those of the table, without its first column, UserId.
+    # The columns are those of the mastery table, without its first column, UserId.
     return pd.DataFrame(rows, columns=mastery_table.COLUMNS[1:])
 
 

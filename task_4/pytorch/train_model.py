@@ -58,7 +58,8 @@ LEARNING_RATE = 0.02
 # In training, as in a test, the encoder sees only some answers of each student. Their number is
 # drawn at random, at most about this number.
 MAX_SHOWN = 12
-# Share of the students, drawn at random, of whom the encoder sees nearly all answers instead.
+# Share of the students, drawn at random, of whom the encoder sees most answers: all but about the
+# share `answered_mask.HIDDEN_SHARE`.
 SHARE_SHOWING_ALL = 0.2
 # Precision (1 / variance) of the Gaussian prior of a question's loadings.
 LOADING_PRECISION = 20.0
@@ -277,8 +278,8 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         share = n_to_show / known.sum(dim=1, keepdim=True)
         # Of some students, show all answers that need not be hidden, to learn more from the data.
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
-        # Of every student, about the share `HIDDEN_SHARE` of the answers must be hidden, or more.
-        # This is the share of the targets in the game.
+        # Of every student, hide at least about the share `HIDDEN_SHARE` of the answers. This is the
+        # share of the targets in the game.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
