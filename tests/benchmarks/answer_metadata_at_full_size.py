@@ -55,7 +55,7 @@ def read(data_dir: Path, n_steps: int) -> None:
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
     )
-    # Keep all tables in memory until the end, so that the peak memory is that of a program which
+    # Keep all tables in memory until the end, so that the peak memory is that of a program that
     # needs all of them at once.
     in_memory: list[object] = [answers]
     # The metadata of an answer are found by its AnswerId. Without AnswerIds, skip them.

@@ -108,7 +108,10 @@ def simulate_wrong_options(
 
 
 def read_sat12(task: int) -> pd.DataFrame:
-    """Read the answers to SAT12; in task 2 only options 1 to 4."""
+    """Read the answers to the test SAT12.
+
+    For task 2, only answers are kept whose chosen option and right option are among 1 to 4.
+    """
     answers = pd.read_csv(real_data_dir() / "sat12" / "sat12_600x32.csv")[COLUMNS]
     if task == 1:
         return answers

@@ -28,8 +28,8 @@ from common.tasks import TASK_1, TASK_2
 
 import numpy as np
 
-# The best settings of cmfrec for this simulation. They were searched on the scored answers, which
-# favours cmfrec.
+# The best settings of cmfrec for this simulation. They were chosen with the same answers that are
+# scored, which favours cmfrec.
 PEER_SETTINGS = {"k": 5, "lambda_": 10}
 COLUMNS = {
     "student": "UserId",

@@ -40,7 +40,8 @@ N_PLANTED = 60
 # Groups found with this low threshold of the evidence are measured too, although the choices of
 # other students may not support them.
 FORCED_THRESHOLD = 2.5
-# The groups are found with these shares of the simulated students, to see how many are needed.
+# The groups are found with these shares of the simulated students, to see how many students are
+# needed.
 SHARES = (0.25, 0.5, 1.0)
 
 
@@ -52,8 +53,8 @@ class NumberedAnswers:
     question: IntArray
     option: IntArray
     correct: IntArray
-    # A context is a cluster of similar questions. Each answer has one on each level, shape (n,
-    # levels).
+    # A context is a cluster of similar questions. There are several levels: each cluster of a level
+    # is cut into smaller ones on the next level. Shape (n, levels).
     context: IntArray
     is_held_out: BoolArray
 
@@ -149,7 +150,7 @@ def find_groups(prepared: Prepared) -> IntArray:
 
 
 def measure(prepared: Prepared, group: IntArray) -> Measured:
-    """Return gain and lift of groups, on students from whose answers no group was made."""
+    """Return gain and lift of groups, measured on students who were not used to find the groups."""
     known = prepared.known
     asked = prepared.asked
     return Measured(

@@ -176,7 +176,7 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)
     is_chosen = sparse.csr_array((np.ones(len(item)), (finding.student, item)), shape)
-    # Leave out students without wrong answers: texts without words.
+    # Leave out students without wrong answers: to the model, they would be texts without words.
     is_chosen = is_chosen[np.unique(finding.student)]
     # The method is told the number of classes: the number of planted misconceptions.
     model = LatentDirichletAllocation(N_PLANTED, max_iter=10, random_state=0).fit(is_chosen)

@@ -31,7 +31,7 @@ def main() -> None:
     parameters = twopl_mml(by_question, EXACT_OPTIONS)
     discrimination = np.asarray(parameters["Discrimination"])
     # girth's difficulty is the ability at which the logit is 0. The kit's logit is discrimination ·
-    # ability − difficulty, so the kit's difficulty is the product.
+    # ability − difficulty, so the kit's difficulty is girth's discrimination · difficulty.
     difficulty = discrimination * np.asarray(parameters["Difficulty"])
     print(
         json.dumps(

@@ -39,7 +39,7 @@ class Answers:
 
 
 def fit_cmfrec(answers: Answers, **settings: Any) -> np.ndarray:
-    """Return the predictions of collective matrix factorisation, which need not lie in 0 to 1."""
+    """Return the predictions of collective matrix factorisation, which may lie outside 0 to 1."""
     from peer_cmfrec import predict
 
     return predict(vars(answers), settings)

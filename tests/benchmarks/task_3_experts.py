@@ -139,7 +139,10 @@ def print_contests(judgements: pd.DataFrame, ranks: dict[str, pd.Series]) -> Non
 
 
 def print_coverage() -> None:
-    """Print the share of simulated panels whose interval of kappa contains the true kappa."""
+    """Print the share of simulated panels whose interval of kappa contains the true kappa.
+
+    Kappa is the agreement of two experts beyond chance.
+    """
     print("| true kappa |", " | ".join(f"{n} pairs" for n in PANEL_SIZES), "|")
     print("|---|" + "---|" * len(PANEL_SIZES))
     rng = np.random.default_rng(0)

@@ -129,7 +129,7 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
         # `slopes` has a column for each ability, here only one.
         slopes=slope[:, np.newaxis].astype(np.float32),
         quiz_covariance=np.zeros_like(full.quiz_covariance),
-        # The weights too have a column for each ability.
+        # `mask_weights` also has a column for each ability.
         mask_weights=np.zeros_like(full.mask_weights[:, :1]),
         completion=np.zeros_like(full.completion),
     )

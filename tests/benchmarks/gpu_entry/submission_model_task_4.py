@@ -29,7 +29,7 @@ class Submission:
     def select_questions(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> IntArray:
-        """Choose for every student the most answered question among those that may be asked.
+        """Choose for every student, among the questions that may be asked, the most answered one.
 
         The training students' answers to each question are counted.
         """

@@ -932,7 +932,7 @@ class RandomOutcomes:
 
     pairs: Pairs
     answers: pd.DataFrame
-    # The rows of the held-out answers, which `tables` computes features of.
+    # The rows of the held-out answers. `tables` computes features of these answers.
     rows: np.ndarray
     # The features of these answers from `tables`. Those of an answer do not use its own outcome.
     honest: pd.DataFrame
@@ -959,7 +959,7 @@ def random_outcomes(joined: Joined) -> RandomOutcomes:
     answers = joined.train[["UserId", "QuestionId"]].assign(IsCorrect=right)
     groups = ["model", "rates", "context", "quiz", "order"]
     with pytest.MonkeyPatch.context() as patch:
-        # Models do not choose their settings, which would take most of the time.
+        # Let models take their default settings: to choose settings would take most of the time.
         patch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
         *parts, _ = tables(joined.pairs, answers, groups, seed=0)
     rows = np.concatenate([part.rows for part in parts])
@@ -999,7 +999,8 @@ def test_the_model_s_logit_ranks_random_outcomes_at_chance(
 
     The settings of the model are the default ones (see `random_outcomes`).
     """
-    # The AUC of a guess has a standard error of 1 / √(3 n) if half of n answers are right.
+    # The tolerance is four standard errors. The AUC of random predictions of n answers, half of
+    # which are right, has the standard error 1 / √(3 n).
     tolerance = 4 / np.sqrt(3 * len(random_outcomes.rows))
     assert tolerance < 0.055
     auc = roc_auc_score(random_outcomes.is_right, random_outcomes.honest["model"])

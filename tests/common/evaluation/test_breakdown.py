@@ -30,10 +30,11 @@ def test_the_interval_of_independent_answers_is_wilson_s() -> None:
 def test_intervals_are_wider_if_answers_of_a_student_are_alike(
     share_right: np.ndarray, expected: tuple[float, float]
 ) -> None:
-    """The intervals are Wilson's for the effective number of answers.
+    """The intervals are Wilson's, with the effective number of answers in place of their number.
 
-    There are 50 students, hence 49 degrees of freedom: the t quantile is 2.0096. `share_right`
-    holds the share of right answers of each of the 50 students.
+    The effective number is small if the answers of a student are alike. Instead of 1.96, the
+    intervals take 2.0096: the t quantile for 49 degrees of freedom, because there are 50 students.
+    `share_right` holds the share of right answers of each of the 50 students.
     """
     n_answers = np.repeat([10, 30], [26, 24])
     n_right = share_right * n_answers

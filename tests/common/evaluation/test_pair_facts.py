@@ -201,12 +201,12 @@ class Group(NamedTuple):
     """The known facts about the predictions of a group of pairs."""
 
     n_students: int
-    # Each of these pairs is repeated `N_REPEATS` times.
+    # Number of different pairs. The predictions hold each of them `N_REPEATS` times.
     n_pairs: float
     accuracy: float
 
 
-# The groups of each grouping, by the title of the grouping and the name of the group.
+# The expected groups. The first key is the title of a grouping, the second the name of a group.
 ACCURACY = {
     "By difficulty of the question": {
         "50 to 60 %": Group(n_students=1, n_pairs=1, accuracy=0),
