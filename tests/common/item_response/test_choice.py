@@ -69,7 +69,7 @@ def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
 
 
 def settings(model: ItemResponse | ItemResponseOptions) -> tuple[int, float, bool]:
-    """Return the settings of a fit."""
+    """Return the settings of a fit: number of abilities, guessing, whether it uses contexts."""
     return model.n_dimensions_, model.guessing_, model.uses_context
 
 

@@ -38,8 +38,9 @@ def make_levels(rng: np.random.Generator) -> tuple[Level, ...]:
 def make_sums(rng: np.random.Generator, n_quizzes: int) -> np.ndarray:
     """Return random sums over the answers in each quiz, as `eliminate` takes them.
 
-    The columns are weight_sum, linear_sum and item_sum, which has K slopes and an intercept. Any
-    numbers will do, but weight_sum must be positive.
+    The result has a row for each quiz of a student. Its columns are weight_sum, linear_sum and
+    item_sum, which `common.item_response.context` defines. item_sum has K + 1 columns: for the
+    slopes and for the intercept. All numbers are valid, except that weight_sum must be positive.
     """
     n_columns = 2 + K + 1
     sums = rng.normal(0, 1, (n_quizzes, n_columns)).astype(np.float32)
@@ -59,7 +60,7 @@ def make_students(rng: np.random.Generator) -> Gaussians:
 def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_variance(
     seed: int,
 ) -> None:
-    """`restore` finds the effect u of each student in each quiz, and the slope d log L / du there.
+    """`restore` finds the effect u of each quiz on each student, and the slope d log L / du at u.
 
     L is the likelihood of the student's answers in the quiz, and the prior of u is N(0, v). The log
     posterior is log L − u²/(2v) plus a constant. At its maximum the derivative by u is 0, so that
@@ -70,7 +71,7 @@ def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_varian
     _, quizzes = levels
     sums = make_sums(rng, n_quizzes=len(quizzes.label))
     students = make_students(rng)
-    # `eliminate` integrates the effects out, and `restore` finds them with the help of its result.
+    # `eliminate` integrates the effects out. `restore` needs its result to find the effects.
     conditional_totals, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
 
     effects, _, slope = restore(levels, conditional_totals, students, VARIANCE)

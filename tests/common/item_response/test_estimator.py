@@ -126,8 +126,8 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
     assert mean_error(with_guessing) < mean_error(without_guessing) / 2
     p = with_guessing.predict_proba(planted.student, planted.question)[:, 1]
     assert p.min() >= 0.25
-    # No prediction is below 0.25, so the two lowest of the ten bins are empty, and one may be
-    # small: seven bins remain.
+    # No prediction is below 0.25, so the two lowest of the ten bins are empty. Another bin may have
+    # too few predictions to count. So at least seven bins must count.
     assert_calibrated(p, planted.p_right, n_bins=7)
 
 
@@ -326,7 +326,7 @@ def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_q
     """
     fitted = fit_effects_of(level)
     test = fitted.test
-    # The columns are groups of quizzes and quizzes.
+    # Column 0 holds the group of quizzes of each answer, and column 1 the quiz.
     context = groups(test)
     if not knows_group:
         context[:, 0] = UNKNOWN
@@ -341,7 +341,8 @@ def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_q
         best = test.p_right
     else:
         # The best prediction is the mean probability over all effects, which have the variance 1.
-        # Classes have no effects here, so that `easiness_and_class` is the easiness.
+        # No effects of classes were planted here, so the column `easiness_and_class` is the
+        # easiness alone.
         logit_without_effect = test.ability + test.easiness_and_class
         best = mean_probability(logit_without_effect.to_numpy(), variance=1)
     # In each of at least 8 bins, the mean prediction is within 5 standard errors of the best one.
@@ -365,7 +366,7 @@ class SharedEffects:
 
     @property
     def new(self) -> pd.DataFrame:
-        """Pairs of students without any answers."""
+        """The answers of students who have no training answers."""
         return self.answers[self.answers.is_new]
 
 
@@ -404,12 +405,13 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
     # The last effect stands for contexts without answers.
     mean = posterior.mean[:-1]
     variance = posterior.variance[:-1]
-    # The answers narrow the posterior of each effect.
+    # The answers narrow the posterior of each effect: it has a smaller variance than the prior.
     assert variance.max() < prior_variance
 
     regression = scipy.stats.linregress(mean, planted)
 
-    # With a larger standard error, the tolerance of five standard errors would say little.
+    # The tolerance below is five standard errors. With a larger standard error, almost any slope
+    # would pass.
     assert regression.stderr < 0.03
     assert regression.slope == pytest.approx(1, abs=5 * regression.stderr)
 

@@ -67,16 +67,17 @@ def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
     # `p_right`, instead of random outcomes.
     loss_as_few = loss(predict(fitted_as_few, TEST), TEST.p_right)
     loss_as_many = loss(predict(fitted_as_many, TEST), TEST.p_right)
-    # The losses are about 0.59, and even the true probabilities have the loss 0.51. The fits lose
-    # the difference, 0.08. The tolerance is less than 1 % of it.
+    # The losses of the fits are about 0.59. The lowest possible loss, that of the true
+    # probabilities, is 0.51. The tolerance is less than 1 % of the difference, 0.08.
     assert loss_as_many < loss_as_few + 5e-4
 
 
 def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
-    """The question's only answer is held out, but the fit learns from it in the end.
+    """Some questions have a single answer, which is held out; in the end, the fit learns from it.
 
-    Otherwise the intercept of the question would keep the variance of the prior. The last row of
-    the fitted items stands for unknown questions and has the prior's variance.
+    If the fit did not learn from it, the intercept of such a question would keep the variance of
+    the prior. The last row of the fitted items stands for unknown questions, so its variance is
+    that of the prior.
     """
     n = 2_000
     # Add new questions with a single answer each; some of these answers are held out.
@@ -98,7 +99,7 @@ def test_a_warm_start_spares_steps(has_contexts: bool) -> None:
     """
 
     def context(rows: pd.DataFrame) -> np.ndarray | None:
-        """Return the quizzes of the answers and the groups of these quizzes, or None."""
+        """Return each answer's group of quizzes and quiz; None in the case without contexts."""
         return groups(rows) if has_contexts else None
 
     def loss_of_fit(**settings: Any) -> float:
@@ -193,10 +194,10 @@ def fit_degenerate(predicted: str, n_levels: int, case: str) -> DegenerateFit:
 def test_predictions_of_degenerate_answers_are_right_on_average(
     predicted: str, n_levels: int, case: str
 ) -> None:
-    """Degenerate answers, such as the answers of a single student, leave something undetermined.
+    """Degenerate answers, such as those of a single student, do not determine all parameters.
 
-    `case` is one of `DEGENERATE`. The mean predicted probability of a right answer must be the
-    share of right answers.
+    Even then, the mean predicted probability of a right answer must be the share of right answers.
+    `case` is one of `DEGENERATE`.
     """
     fitted = fit_degenerate(predicted, n_levels, case)
     rows = fitted.rows

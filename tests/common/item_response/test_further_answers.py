@@ -26,7 +26,7 @@ def columns(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
 
 
 def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) -> float:
-    """Return the log loss that the model is expected to have on answers."""
+    """Return the log loss of a model's predictions, expected over the true probabilities."""
     return loss(predict(model, rows, context), rows.p_right.to_numpy())
 
 
@@ -54,7 +54,7 @@ def test_new_students_are_predicted_as_well_as_after_a_new_fit(
     """
 
     def context(rows: pd.DataFrame) -> Any:
-        """Return the quizzes of the answers and the groups of these quizzes, or None."""
+        """Return each answer's group of quizzes and quiz; None in the case without contexts."""
         return groups(rows) if has_contexts else None
 
     known = draw_answers_of_each_student(LATER_ANSWERS, n_known)

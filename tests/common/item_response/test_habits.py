@@ -46,7 +46,7 @@ def simulate(student_variance: float, context_variance: float) -> Choices:
     context = rng.integers(0, N_CONTEXTS, n)
     p_without = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
 
-    # Habits of variance 1, which are then scaled.
+    # Draw habits with the variance 1, and then scale them to the given variances.
     general = rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
     in_context = rng.standard_normal((N_STUDENTS, N_CONTEXTS, N_OPTIONS))
     habit = np.sqrt(student_variance) * general + np.sqrt(context_variance) * in_context
@@ -61,7 +61,8 @@ def simulate(student_variance: float, context_variance: float) -> Choices:
     # The upper bound of the last option is 1, which no random number exceeds.
     choice = (draw > upper_bound[:, :-1]).sum(axis=1)
     return Choices(
-        # Multiples of 7 and of 3 have gaps between them: ids are no positions.
+        # The factors 7 and 3 make gaps between the ids, so that code must not take ids for
+        # positions.
         student=student * 7,
         context=context * 3 + 5,
         choice=choice,
@@ -83,8 +84,8 @@ def predict(habits: Habits, choices: Choices) -> np.ndarray:
     return add_habits(habits, choices.student, choices.context, choices.p_without_habits)
 
 
-# The standard error of the mean prediction in a bin of probabilities. A bin holds at least 400
-# predictions, which deviate from the truth by up to 0.1.
+# An upper limit of the standard error of the mean prediction in a bin. A bin holds at least 400
+# predictions, and each prediction deviates from the true probability by up to 0.1.
 ERROR_OF_BIN = 0.1 / np.sqrt(400)
 VARIANCES = pytest.mark.parametrize(
     ("student_variance", "context_variance"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
@@ -95,8 +96,9 @@ VARIANCES = pytest.mark.parametrize(
 def test_planted_variances_are_recovered(student_variance: float, context_variance: float) -> None:
     train, _ = split(simulate(student_variance, context_variance))
     planted = (student_variance, context_variance)
-    # Estimated habits are modes of the posterior. With few answers, the mode lies nearer to 0 than
-    # the mean, so that the variances are slightly underestimated.
+    # A habit is a student's preference for options. The fit estimates it by the mode of its
+    # posterior. With few answers, the mode lies nearer to 0 than the mean, so that the variances
+    # are slightly underestimated.
     for true_variance, variance in zip(planted, fit(train).variance, strict=True):
         assert 0.75 * true_variance - 0.01 < variance < 1.1 * true_variance + 0.04
 
@@ -118,9 +120,10 @@ def test_habits_make_probabilities_better_and_calibrated(
         """Return the log loss of predictions, expected over choices with the true probabilities."""
         return float(-(test.p_with_habits * np.log(p)).sum(axis=1).mean())
 
-    # No predictions have a smaller expected loss than the true probabilities. What the predictions
-    # without habits lose in addition is avoidable. At most 60 % of it may remain. If there are no
-    # habits, nothing is avoidable, and small estimation errors may add 0.001.
+    # The true probabilities have the smallest expected loss. The loss of predictions without habits
+    # is larger, and the difference is avoidable. The predictions with the fitted habits may keep at
+    # most 60 % of this difference. If no habits were planted, the difference is 0, and small
+    # estimation errors may add 0.001.
     least_loss = expected_loss(test.p_with_habits)
     avoidable_loss = expected_loss(test.p_without_habits) - least_loss
     remaining_loss = expected_loss(p) - least_loss

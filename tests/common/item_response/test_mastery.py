@@ -130,7 +130,7 @@ def test_shares_are_right_on_average_and_better_than_without_subjects(
 
     mean_squared_error = np.square(rows.share - truth).mean()
     error_without_subjects = np.square(share_without_subjects - truth).mean()
-    # The error must be clearly smaller, by at least a fifth.
+    # With subjects, the mean squared error must be smaller by at least a fifth.
     assert mean_squared_error < 0.8 * error_without_subjects
 
 
@@ -155,7 +155,10 @@ def test_the_table_has_each_subject_with_answers_once(table: pd.DataFrame) -> No
 
 
 def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
-    """Answers depend on no subject, so shares by subject hardly differ from those without."""
+    """If answers depend on no subject, the fit finds small effects of subjects and right shares.
+
+    A share is the share of a subject's questions that a student is expected to answer right.
+    """
     planted = plant(effect_variance=0.0)
     model = planted.fit()
     rows = model.mastery(planted.subject[model.question_ids_])

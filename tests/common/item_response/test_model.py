@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-# Normal logits for which the expectations must equal those of numerical quadrature.
+# Means and variances of logits that are normally distributed. The expectations of functions of such
+# a logit, which `model` approximates, must equal those of numerical quadrature.
 MEAN = np.array([-3, -0.5, 0, 2, 0, 1.5, -2, 0.8], np.float32)
 VARIANCE = np.array([0, 0, 0, 0, 1, 0.5, 3, 0.6], np.float32)
 # The expected slope and curvature are less exact for larger variances.
@@ -24,7 +25,7 @@ EXTREME_MEAN = np.array([-60, 60, -1e4, 1e4], np.float32)
 def expected_slope_and_curvature(
     mean: np.ndarray, variance: np.ndarray, guessing: float, right: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Call the function with the same guessing and outcome for all logits."""
+    """Call the function of this name in `model`, with one guessing and outcome for all logits."""
     n = len(mean)
     return model.expected_slope_and_curvature(
         mean, variance, np.full(n, right), np.full(n, guessing, np.float32)

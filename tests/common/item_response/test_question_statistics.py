@@ -270,7 +270,7 @@ def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> N
     planted, statistics = simulations[0]
     groups = statistics.fit_groups()
     table = statistics.parameters()
-    # The groups of a question together have all answers to the question.
+    # Together, the groups of students who answered a question have all answers to the question.
     n_right_in_group = groups["n"] * groups["observed"]
     n_right = n_right_in_group.groupby(groups["question"]).sum()
     n_answers = groups.groupby("question")["n"].sum()
@@ -278,7 +278,7 @@ def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> N
     assert_allclose(n_right / n_answers, table["share_right"], atol=1e-5)
     planted_n_right = np.bincount(planted.question, planted.is_correct)
     assert_allclose(table["share_right"] * table["n_answers"], planted_n_right)
-    # The expected share rises from group to group.
+    # For each question, the expected share rises from one group of students to the next.
     rises = groups["expected"].diff()[groups["group"] > 0]
     assert (rises > 0).all()
 
@@ -370,7 +370,7 @@ def with_items(items: np.ndarray, guessing: float, n_students: int = 3) -> ItemR
     # The last row of a posterior's items stands for unknown questions.
     unknown_question = np.zeros((1, 2))
     mean = np.concatenate([items, unknown_question]).astype(np.float32)
-    # The items are known exactly.
+    # The slopes and intercepts are known exactly, so their variances and covariances are 0.
     no_covariance = np.zeros((n_questions + 1, 2, 2), np.float32)
     posterior = replace(model.posterior_, items=Gaussians(mean, no_covariance))
     model._set_attributes(posterior)
@@ -441,7 +441,8 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
         likelihood_of_others = np.delete(likelihood, left_out, axis=1).prod(axis=1)
         posterior = prior * likelihood_of_others
         expected.append((posterior * p_right[:, left_out]).sum() / posterior.sum())
-    # The posterior is not quite Gaussian with so few answers.
+    # `find_abilities` approximates the posterior by a Gaussian, which is not quite exact if a
+    # student has so few answers.
     assert_allclose(predictions.p_right, expected, atol=0.02)
     assert_allclose(predictions.residual, is_right - predictions.p_right, atol=1e-6)
 

@@ -38,7 +38,8 @@ def simulate_blocks(
         rng.random((n_students, n_blocks)) < share_of_blocks
     )
     # At first, the questions are numbered block by block: block b holds the numbers 5 b to 5 b + 4.
-    # Both arrays have a row for each pair, and a column for each question of the pair's block.
+    # `numbers` and `students` have a row for each pair, and a column for each question of the
+    # pair's block.
     numbers = block_of_pair[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
     students = np.broadcast_to(student_of_pair[:, None], numbers.shape)
     is_answered = rng.random(numbers.shape) < share_in_block
@@ -53,7 +54,7 @@ def simulate_blocks(
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """`cluster_questions` finds the blocks in many answers, which it treats differently from few.
+    """`cluster_questions` finds the blocks although it must save memory here.
 
     It represents a question by a vector with an element for each student. If there are as many
     students as here (32,000), it projects the vectors at random to fewer dimensions. If there are
@@ -67,9 +68,10 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
 
     _, cluster = cluster_questions(student, question, seed=4)
 
-    # A level, which is a column of `cluster`, consists of the blocks.
+    # Each column of `cluster` is a level of nested clusters. In one level, the clusters are the
+    # blocks.
     assert has_level(cluster, block)
-    # There are coarser levels too: some blocks happen to be answered by the same students.
+    # Another level has larger clusters, of blocks that happen to be answered by the same students.
     assert cluster.shape[1] > 1
     # The same seed gives the same clusters.
     _, again = cluster_questions(student, question, seed=4)

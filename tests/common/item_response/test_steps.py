@@ -55,7 +55,7 @@ def test_the_number_of_threads_changes_no_result(
 # ---- A pass over the answers, with 0 to 3 levels of contexts ------------------------------------
 
 
-# Number of contexts in each level.
+# Number of contexts in each level. A level is one kind of context, such as quizzes.
 N_CONTEXTS = 3
 
 
@@ -63,7 +63,8 @@ def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
     """Return a few answers in random contexts, and a state from which a fit may begin.
 
     The numbers of students, items, abilities, stages and answers are random: at most 6, 5, 3, 3 and
-    40. The contexts have `n_levels` levels; README.md of `common.item_response` explains the words.
+    40. The contexts have `n_levels` levels. "Words of the code" in the MODEL.md of
+    `common.item_response` explains items, stages, contexts and levels.
     """
     rng = RNG(seed)
     n_students, n_items, k, n_stages, n_answers = rng.integers(1, [7, 6, 4, 4, 41]).tolist()
@@ -86,7 +87,7 @@ def draw_answers(
     context and the stage. See "Words of the code" in the MODEL.md of `common.item_response`.
     """
     stage = rng.integers(0, n_stages, n_answers)
-    # For each level, the labels of the answers.
+    # For each level, an array with the label of each answer.
     labels = []
     for _ in range(n_levels):
         context_of_answer = rng.integers(0, N_CONTEXTS, n_answers)
@@ -122,19 +123,19 @@ def draw_state(
     # Any matrix times its transpose is a valid covariance.
     factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
-    # Prior variances of the effects of nodes.
+    # Prior variances of the effects of nodes, shape (levels, stages).
     effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
     # For each level, an array with a row for each node. A row has 2 + k numbers: the mean and the
     # variance of the total effect at the node, and its covariance with each of the k abilities. All
-    # numbers are 0, except for the variances at the leaves.
+    # numbers are 0, except for the variances at the leaves, the nodes of the last level.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
-        # The total effect at a leaf is the sum of the effects of the leaf and of the nodes above.
-        # So its prior variance is the sum of the prior variances of all levels.
+        # The total effect at a leaf is the leaf's effect plus the effects of the nodes above it in
+        # the earlier levels. So its prior variance is the sum of the prior variances of all levels.
         total_variance_by_stage = effect_variance.sum(axis=0)
         stage_of_leaf = context.stage_of_label(levels[-1].label, n_stages)
         effects[-1][:, EFFECT_VARIANCE] = total_variance_by_stage[stage_of_leaf]
-    # There is a shared effect for each context and stage.
+    # There is a shared effect for each pair of a context and a stage.
     n_labels = N_CONTEXTS * n_stages
     shared = SharedEffects(
         mean=rng.normal(0, 0.7, n_labels),
@@ -142,7 +143,8 @@ def draw_state(
         prior=np.ones(n_stages),
     )
     n_students = len(observations.start) - 1
-    # Students and items have standard normal priors. The students are at their prior.
+    # The priors of students and items are standard normal. The state of the students is their
+    # prior, as before any answer.
     return State(
         students=model.standard_normal(n_students, k),
         items=Gaussians(item_mean, factor @ factor.mT),
@@ -166,9 +168,10 @@ def positions_of_item_parameters(k: int) -> list[int]:
 def slopes_on_effects(observations: Observations, state: State) -> list[np.ndarray]:
     """Return, for each level, the slopes of the expanded items on the effects of the level's nodes.
 
-    An array has a row for each answer and a column for each node. The slope on the effect of the
-    answer's own node is the standard deviation of this effect, because the expanded fit treats an
-    effect as an ability, and abilities are N(0, 1). All other slopes of a row are 0.
+    A node is a context in which a student has answers. An array has a row for each answer and a
+    column for each node. The slope on the effect of the answer's own node is the standard deviation
+    of this effect, because the expanded fit treats an effect as an ability, and abilities are
+    N(0, 1). All other slopes of a row are 0.
     """
     slopes = []
     for level, variance in zip(observations.levels, state.variance, strict=True):
@@ -196,11 +199,11 @@ def shared_effects(observations: Observations, state: State) -> tuple[np.ndarray
 
 
 def expand(observations: Observations, state: State) -> Gaussians:
-    """Return an expanded item for each answer, with effects of contexts as abilities.
+    """Return an expanded item for each answer: it treats effects of contexts as abilities.
 
     An expanded item has three kinds of parameters: the slopes of the answer's item on k abilities,
-    a slope on the effect of each node (`slopes_on_effects`), and an intercept. The shared effect is
-    a part of the intercept.
+    a slope on the effect of each node (see `slopes_on_effects`), and an intercept. This intercept
+    is the item's intercept plus the shared effect of the answer's context.
     """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
@@ -212,8 +215,8 @@ def expand(observations: Observations, state: State) -> Gaussians:
         [slopes_on_abilities, *slopes_on_effects(observations, state), intercept]
     )
     # The slopes on effects are known exactly, so their covariances are 0. For each answer, `np.ix_`
-    # selects the rows and columns of the item's own parameters: they get the item's covariance.
-    # The variance of the shared effect is added to the variance of the intercept.
+    # selects the rows and columns of the slopes on abilities and of the intercept: they get the
+    # item's covariance. The variance of the shared effect is added to that of the intercept.
     n_answers, n_parameters = mean.shape
     covariance = np.zeros((n_answers, n_parameters, n_parameters))
     own_positions = positions_of_item_parameters(k)
@@ -233,11 +236,12 @@ class TwoFits:
     observations: Observations
     # State after the fit with effects of contexts.
     state: State
-    # For each item, `model.weighted_sums` over its answers in the fit with effects of contexts.
+    # For each item, the gradient and the curvature that the fit with effects of contexts sums over
+    # the item's answers, as `model.weighted_sums` packs them.
     item_sums: np.ndarray
     # State after the expanded fit.
     expanded: State
-    # For each answer, `model.weighted_sums` over this answer alone in the expanded fit.
+    # For each answer, the gradient and the curvature in the expanded fit, packed in the same way.
     answer_sums: np.ndarray
     # For each answer, what effects add to the parameters of its item: the parameters of the
     # expanded item minus the parameters of the item. The item has no slopes on effects (they count
@@ -287,8 +291,8 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
         # Two passes are needed, because only the second one uses the effects that the first one
         # finds.
         for _ in range(2):
-            # Make the expanded items anew in each pass: their intercepts contain the shared
-            # effects, which the previous pass has changed.
+            # Make the expanded items anew in each pass: their intercepts contain the shared effects
+            # (of a context on all students), which the previous pass has changed.
             expanded_items = expand(observations, state)
             # `added_by_effects` is the expanded item minus the item, see `TwoFits`.
             added_by_effects = expanded_items.mean.copy()
@@ -338,7 +342,7 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
     gradient, curvature = model.unpack_sums(two_fits.answer_sums)
     # The product curvature · c for each answer, where c is a row of `added_by_effects`.
     change = (curvature @ two_fits.added_by_effects[:, :, None])[:, :, 0]
-    # Keep only those parameters of an expanded item that the item itself has.
+    # Keep only the slopes on abilities and the intercept, which the item itself has, too.
     own_positions = positions_of_item_parameters(two_fits.k)
     return (gradient - change)[:, own_positions], curvature[:, own_positions][:, :, own_positions]
 
@@ -392,12 +396,13 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
     ends = two_fits.k + np.cumsum(n_nodes_of_level)
 
     for level, effects_of_node, end in zip(levels, state.effects, ends, strict=True):
-        # The effect at a node is the sum of the effects of this level and of the levels above it.
+        # The total effect at a node, the sum of the node's effect and of the effects of the nodes
+        # above it in the earlier levels.
         effect_of_answer = effects_of_node[number_rows(level.start)]
         moments = steps.logit_moments(
             state.students, state.items, student, observations.item, effect_of_answer
         )
-        # With slopes of 0, the effects of deeper levels have no influence.
+        # Set the slopes on the effects of all later levels to 0, so that these have no influence.
         mean_without_deeper_levels = expanded_items.mean.copy()
         mean_without_deeper_levels[:, end:-1] = 0
         expanded_moments = steps.logit_moments(
@@ -416,10 +421,11 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     answer's logit stay the same.
     """
     observations, start = make_case(seed=7, n_levels=1)
-    # The items are their own prior here. Since `standardise` must change both in the same way, they
-    # must still be equal at the end.
+    # The prior of the items is set to the items themselves here. `standardise` must change both in
+    # the same way, so they must still be equal at the end.
     state, _ = steps.pass_over_answers(observations, replace(start, prior=start.items))
-    # For each answer, the number of its student and the number of its node (a student's context).
+    # For each answer, the number of its student and the number of its node (a context of the
+    # student).
     student = number_rows(observations.start)
     node_of_answer = number_rows(observations.levels[0].start)
 

@@ -18,7 +18,7 @@ def test_contexts_become_chance() -> None:
     expected = predict(model, TEST, _UNKNOWN)
     without = model.without_contexts()
     assert_allclose(without.predict_proba(TEST.student, TEST.question)[:, 1], expected, atol=1e-5)
-    # The first estimator stays as it is.
+    # `without_contexts` has not changed the estimator `model`.
     assert_array_equal(predict(model, TEST, _UNKNOWN), expected)
 
 
@@ -37,12 +37,12 @@ def test_an_estimator_of_options_tells_which_answers_are_right() -> None:
 
 
 def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
-    """`with_subjects` makes an estimator that knows subjects, but no effects of subjects.
+    """`with_subjects` makes an estimator in which the effects of all subjects are 0.
 
     So the share of a subject's questions that a student is expected to answer right follows from
-    the student's abilities alone. `without_contexts` makes an estimator whose predictions also
-    follow from the abilities alone, and the share is the mean of these predictions. The subject of
-    a question is a number from 0 to 4 here: the question's id modulo 5.
+    the student's abilities alone. The predictions of the estimator that `without_contexts` makes
+    follow from the abilities alone, too. So the share must be the mean of these predictions. The
+    subject of a question is a number from 0 to 4 here: the question's id modulo 5.
     """
     model = fit(TRAIN, groups(TRAIN), n_steps=4)
     questions = model.question_ids_
