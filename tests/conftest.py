@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Write no compiled code from now on, and collect garbage again."""
+    """Write no compiled code from now on, and switch garbage collection on again."""
     # Some tests check that a command has written no files, so Python must not write bytecode.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.dont_write_bytecode = True
@@ -178,7 +178,8 @@ def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     1_majority.csv, 1_majority.zip and so on.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("scored") / "kit"))
-    # Lines 1 to 3. Without --phase, local_evaluation.py scores on the local split.
+    # Make lines 1 to 3 of results.jsonl. Without --phase, local_evaluation.py scores on the local
+    # split.
     for task, model in ((1, "majority"), (1, "matrix_factorization"), (2, "majority")):
         succeeds([f"task_{task}/sample_model_{model}.py", "--local"], kit=kit)
         succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
@@ -237,8 +238,8 @@ def keep_only(kit: Path, *names: str) -> None:
 def shorten(kit: Path, script: str, long: str, quick: str) -> None:
     """Make a script quicker, in a copy of the kit: replace the text that matches `long` by `quick`.
 
-    The regular expression `long` must match once, unless a user has replaced the block of a sample
-    model that holds the text.
+    The regular expression `long` must match once. It need not match in a sample model whose marked
+    block of code has been replaced by a user, as the kit invites users to do.
     """
     text, n_replaced = re.subn(long, quick, (kit / script).read_text(encoding="utf-8"))
     assert n_replaced == 1 or script in find_edited(), (script, long)

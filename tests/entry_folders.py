@@ -15,10 +15,10 @@ from task_4_models import as_reference
 
 WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
 # Four students who answered all of 20 questions. Their answers to questions with odd numbers are
-# right. The last three questions are targets.
+# right. Their answers to the last three questions are targets, i.e. are to be predicted.
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
-# The same students with two masks, "a" and "b", that hide the same answers.
+# The same students with two masks, "a" and "b". A mask chooses the targets; both choose the same.
 TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask"]))
 
 

@@ -122,7 +122,7 @@ UNKNOWN_TEXTS = {
 
 
 def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
-    """Return cells that a column may not hold, by name."""
+    """Return cells that a column may not hold; the key says what is wrong with the cell."""
     column = input_column.column
     cells = {} if column.may_be_empty else dict(EMPTY_CELLS)
     if column.dtype == TEXT:
@@ -182,7 +182,7 @@ class CsvLines:
         return write_row(self.row).removesuffix(b"\n")
 
     def with_line(self, line: bytes) -> bytes:
-        """Return the file with a line, given without its line end, in place of the row."""
+        """Return the file with `line` in place of the row to be damaged; `line` has no line end."""
         return self.before + line + b"\n" + self.after
 
 
@@ -267,7 +267,8 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
     yield "a cell too many", lines.with_line(lines.line + b",1")
     yield "a long row that is no UTF-8", lines.with_line(lines.line + b",\xff" * 9)
     yield "an open quotation mark", lines.with_line(b'"' + lines.line)
-    # A file without a header keeps a blank line, since the case "empty" has no bytes at all.
+    # Of a file without a header, only a blank line remains. (The case "empty" tests a file without
+    # any bytes.)
     yield "no rows", lines.header or b"\n"
     yield "all in one row", whole.replace(b"\n", b",")
     # A file with a single column has no commas: there, semicolons replace the line ends.
@@ -456,7 +457,7 @@ def damage_array(content: bytes) -> Cases:
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=True)
         yield name, buffer.getvalue()
-    # The header holds the shape of the array, such as (7,). It becomes a number of 16 digits.
+    # The header holds the shape of the array, such as (7,). Replace the 7 by a number of 16 digits.
     true_shape = f"({len(user_ids)},)".encode()
     huge_shape = f"({'9' * 16},)".encode()
     yield "huge shape", content.replace(true_shape, huge_shape)

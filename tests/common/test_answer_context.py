@@ -14,7 +14,7 @@ from planted_answers import has_level
 N_TRAIN = 1_520
 N_TO_PREDICT = 400
 N_PAIRS = N_TRAIN + N_TO_PREDICT
-# For each pair: its quiz (or its group) is known.
+# For each pair, whether its quiz (or its group) is known: all are known.
 ALL_KNOWN = np.ones(N_PAIRS, bool)
 
 
@@ -87,7 +87,7 @@ def write_metadata(
 
 
 def random_pairs(share: float) -> np.ndarray:
-    """Return, for each pair, whether it belongs to a random share of the pairs."""
+    """Return a boolean for each pair: True for a random share of the pairs, otherwise False."""
     return np.random.default_rng(2).random(N_PAIRS) < share
 
 
@@ -134,10 +134,11 @@ def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     """
     knows_quizzes_of_training = not uses_quizzes
     knows_quiz_to_predict = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT
-    # The training answers come first.
+    # The pairs of the training answers, then the pairs to predict.
     knows_quiz = np.append(np.full(N_TRAIN, knows_quizzes_of_training), knows_quiz_to_predict)
     write_metadata(tmp_path, knows_quiz)
-    # If quizzes are not used, the contexts are clusters of questions, which are the blocks.
+    # If quizzes are not used, the contexts are clusters of questions. Here the clusters are the
+    # blocks.
     uses_clusters = has_level(find(tmp_path), PAIRS.block)
     assert uses_clusters == (not uses_quizzes)
 

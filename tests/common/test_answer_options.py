@@ -170,6 +170,6 @@ def test_probabilities_are_divided_among_the_options_that_each_question_has() ->
     # The first two questions have at most three options, so the result has three columns.
     expected_of_two = [row[:3] for row in expected[:2]]
     assert_allclose(answer_options.for_template(p_option[:2], template[:2]), expected_of_two)
-    # Without the column, nothing changes.
+    # Without the column NumberOfOptions, the function returns the probabilities unchanged.
     without = template.drop(columns="NumberOfOptions")
     assert answer_options.for_template(p_option, without) is p_option

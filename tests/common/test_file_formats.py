@@ -95,7 +95,8 @@ def test_a_csv_in_a_zip_may_be_utf_16(write: Write) -> None:
 def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> None:
     """Scores on simulated answers are marked, so a copy in another format must be recognised.
 
-    The kit knows a simulated file by a sketch of its rows, and compares the rows of a copy with it.
+    A sketch holds hashes of the rows of a simulated file. The kit compares the rows of a copy with
+    the sketch.
     """
     header = "UserId,QuestionId,IsCorrect\n"
     rng = np.random.default_rng(0)
@@ -146,8 +147,8 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
         (TEXT.replace(",", "\t").encode("utf-16"), "with tabs between the columns"),
         (b"sep=,\n" + TEXT.encode(), "row 1 is 'sep=,', which only Excel reads"),
     ],
-    # No case gets its content as its name: a packed content holds the time of packing, so the names
-    # of the cases would differ between runs.
+    # The contents must not name the cases: a packed content holds the time of packing, so the names
+    # would differ between runs.
     ids=lambda value: value if isinstance(value, str) else "content",
 )  # fmt: skip
 def test_another_format_is_named_with_what_to_do(
@@ -169,7 +170,7 @@ def test_a_small_gzip_file_cannot_fill_the_memory(
     n_rows = 1 << 20
     text = "QuestionId,IsCorrect\n" + "7,1\n" * n_rows
     content = gzip.compress(text.encode())
-    # The text is larger than both limits.
+    # The text is larger than `_MIN_UNPACKED` bytes, and than 100 times the size of the file.
     monkeypatch.setattr(file_formats, "_MIN_UNPACKED", 1 << 20)
     assert len(text) > 1 << 20
     assert len(text) > 100 * len(content)

@@ -56,11 +56,12 @@ SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
     tmp_path: Path, size: int, version: str, change: str, is_simulated: bool
 ) -> None:
-    """A file whose fingerprint differs from the marker's does not count as simulated.
+    """A changed file does not count as simulated.
 
-    The marker is written first, and then the file is changed as `change` says. Markers of former
-    versions of the kit hold the SHA-256 of the whole file instead of a fingerprint, and are
-    accepted too. If `version` is "former", the marker is such a marker.
+    The marker SIMULATED.json lists the simulated files with their fingerprints, which tell whether
+    a file has changed. The marker is written first, and then the file is changed as `change` says.
+    Markers of former versions of the kit hold the SHA-256 of the whole file instead of a
+    fingerprint, and are accepted too. If `version` is "former", the marker is such a marker.
     """
     path = tmp_path / "train_data/a.csv"
     path.parent.mkdir()

@@ -29,7 +29,7 @@ def judgements() -> pd.DataFrame:
 def test_random_rankings_agree_with_half_of_the_judgements_of_an_expert(
     judgements: pd.DataFrame,
 ) -> None:
-    """A second expert without any judgement does not count."""
+    """The second expert of this panel has judged nothing, and so does not count."""
     one_expert = metrics.random_best_agreement(judgements[[0]].assign(none=np.nan))
     # A random ranking orders each of 25 pairs of questions by chance, so its expected agreement is
     # 0.5. The mean over 10,000 rankings has a standard error of 0.5 / √(25 · 10,000) = 0.001. The
@@ -74,7 +74,10 @@ def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
 
 
 def test_the_standard_error_does_not_depend_on_the_size_of_ids() -> None:
-    """UserIds may be large; an array with an element for each possible id would fill the memory."""
+    """Large UserIds give the same standard error as small ones.
+
+    An array with an element for each possible id would fill the memory.
+    """
     outcome = np.array([1, 0, 0, 1, 1, 0, 1])
     student = np.array([0, 2, 1, 1, 2, 3, 0])
     large_id = np.array([7, 2_000_000_000, 400, 9_000_000_000_000])[student]
@@ -183,6 +186,6 @@ def test_scores_of_probabilities_are_those_of_scikit_learn(n_categories: int) ->
 
 
 def test_a_true_category_below_0_has_no_score() -> None:
-    """Without a check, NumPy would take the category −1 for the last one."""
+    """The category −1 is refused: as an index of an array, it would mean the last category."""
     with pytest.raises(ValueError, match="truth holds -1"):
         metrics.score_probabilities(np.array([0, -1]), np.full((2, 2), 0.5))

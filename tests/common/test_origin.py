@@ -21,7 +21,8 @@ from conftest import Write, fails, succeeds
 from page_reading import read_page
 from recorded import RESULT
 
-# A file of answers. Its origin is unknown, unless a test writes a record that says otherwise.
+# The text of a file of answers. The origin of the file (official, simulated or unknown) is unknown,
+# unless a test writes a record that says otherwise.
 OWN = "UserId,QuestionId,IsCorrect\n1,2,0\n"
 
 
@@ -105,9 +106,9 @@ def test_a_split_of_official_answers_is_official(
 ) -> None:
     """A file of a split counts as official while its source is an unchanged official file.
 
-    Once the source has changed, the origin counts that the split's record states. It may be
-    "unknown", even if the source was official: an earlier version of the kit could not recognise
-    official files.
+    Once the source has changed, the file has the origin that its record states, here `recorded`.
+    This may be "unknown", even if the source was official, because earlier versions of the kit
+    could not recognise official files.
     """
     source = write("data/train_data/train.csv", OWN)
     make_official(tmp_path / "data", source)
@@ -210,7 +211,10 @@ WAYS = [copy, save_again, keep_most, shuffle]
 
 
 def origin_on_page(folder: Path, name: str) -> tuple[str, bool]:
-    """Return the origin of a folder's latest score, and whether the score's page shows it."""
+    """Return the origin of the latest score in a folder, and whether the score's page shows it.
+
+    The origin says whether the answers were official, simulated, or of unknown origin.
+    """
     origin = read_results(folder / "results.jsonl")[-1].origin
     page = read_page((folder / f"scores_{name}.html").read_text(encoding="utf-8"))
     return str(origin), f"Origin {origin.answers}" in page.text
@@ -340,7 +344,10 @@ def test_scores_by_a_panel_of_ones_own_have_files_and_a_phase_of_their_own(
 def test_scores_of_a_simulated_ranking_by_a_panel_of_ones_own_are_simulated(
     own_panel: OwnPanel,
 ) -> None:
-    """The origin of the panel is unknown, but the ranking was made from simulated answers."""
+    """A score is simulated if its ranking was made from simulated answers.
+
+    The origin of the panel of experts is unknown here.
+    """
     kit = own_panel.kit
     printed = " ".join(succeeds(["-m", "tools.scoreboard"], kit=kit, cwd=kit).split())
     table = "agreement with the best expert, test of your own, simulated answers"
@@ -382,7 +389,7 @@ def hosted(tmp_path: Path) -> Path:
         path = folder / "train_data" / layout.TRAIN_TASK_1_2
         path.parent.mkdir()
         path.write_text(OWN)
-        # There is nothing more to say about the simulation in the marker.
+        # The marker needs no further facts about the simulation.
         return {}
 
     place_simulated(data, ["train_data"], write_training_answers)
@@ -394,7 +401,10 @@ def hosted(tmp_path: Path) -> Path:
 
 
 def test_another_simulation_never_replaces_files_of_a_competition(hosted: Path) -> None:
-    """Only the organiser of the competition could simulate these files again."""
+    """`place_simulated` refuses to replace files of a competition.
+
+    Only the organiser of the competition could simulate these files again.
+    """
     path = hosted / "train_data" / layout.TRAIN_TASK_1_2
     assert provenance.origin_of(path) is Origin.SIMULATED
     with pytest.raises(InputError, match="is not a simulated file and would be overwritten"):

@@ -92,8 +92,9 @@ def test_a_template_of_the_user_s_own_is_used_once_the_record_is_removed(tiny_ki
 def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
     """A split that is killed while it replaces its files leaves files of two splits.
 
-    Here, the record comes from the split with seed 0, and the other files from seed 1. A model must
-    refuse these files.
+    The record of a split, a .json, lists the files of the split with their fingerprints. Here, the
+    record comes from the split with seed 0, and the other files from seed 1. A model must refuse
+    these files.
     """
     record = tiny_kit / "data/test_input/split_task_1_2.json"
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)

@@ -14,7 +14,8 @@ N_QUESTIONS = 120
 # A third of all pairs are answered, as in tasks 3 and 4.
 N_ANSWERS = N_STUDENTS * N_QUESTIONS // 3
 Save = Callable[[pd.DataFrame, Path], None]
-# The sketch of a file: a text of hashes of the file's rows, by the name of a column of outcomes.
+# The sketch of a file, by which the kit recognises its rows. The key is a column of outcomes, such
+# as IsCorrect. The value holds hashes of the rows, as text.
 Sketch = dict[str, str]
 
 
@@ -60,8 +61,9 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Sketch]]:
     """Return the sketches by which `is_known` recognises the rows of one simulation.
 
-    The list has an element for each simulation, here one: the sketches of its files, by file name.
-    The files are training answers and two files of test answers.
+    A sketch holds hashes of the rows of a file. The list has an element for each simulation, here
+    one: the sketches of its files, by file name. The files are training answers and two files of
+    test answers.
     """
     folder = tmp_path_factory.mktemp("simulated")
     answers_by_file = {
@@ -133,7 +135,10 @@ def test_the_way_of_saving_does_not_matter(
 def test_seven_rows_are_too_few_and_eight_suffice(
     sketches: list[dict[str, Sketch]], tmp_path: Path
 ) -> None:
-    """The sketch of public.csv keeps the hashes of all its rows, so each row can be compared."""
+    """A file with eight rows of a simulated file is recognised; a file with seven rows is not.
+
+    The sketch of public.csv keeps the hashes of all its rows, so each row can be compared.
+    """
     path = tmp_path / "mine.csv"
     ANSWERS[30_000:30_007].to_csv(path, index=False)
     assert not row_sketches.is_known(path, sketches)

@@ -74,7 +74,7 @@ MAIN_OF_MODULE = define_main(__file__="/kit/task_1/mine.py")
 
 
 def test_the_script_is_the_program_that_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program may import `main` from another module; the script is then the program."""
+    """If a program imports `main` from a module, the script is the program, not the module."""
     monkeypatch.setattr(sys, "argv", ["/kit/task_1/program.py"])
     assert MAIN_OF_MODULE() == Path("/kit/task_1/program.py")
 
@@ -97,7 +97,7 @@ def test_in_a_kernel_the_script_is_the_module_whose_main_runs(
 
 @pytest.mark.usefixtures("in_kernel")
 def test_a_main_that_is_defined_in_a_cell_has_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code in the cell of a notebook has no file."""
+    """Code in the cell of a notebook has no file, so there is no script to return."""
     monkeypatch.setattr(sys, "argv", ["/usr/bin/ipython"])
     main_of_cell = define_main()
     assert main_of_cell() is None

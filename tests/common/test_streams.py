@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Return the path of the script, in a folder of its own."""
+    """Write `SCRIPT` to a file in a folder of its own; return the path of the file."""
     path = tmp_path / "script.py"
     path.write_text(SCRIPT, encoding="utf-8")
     return path
@@ -80,7 +80,10 @@ def test_a_character_that_the_encoding_lacks_is_escaped_and_files_are_utf_8(
 
 @on_linux("a locale of ASCII")
 def test_a_name_in_utf_8_is_the_same_in_a_locale_of_ascii(script: Path) -> None:
-    """In an ASCII locale, Python gets a surrogate for each byte of a non-ASCII character."""
+    """`printable` restores a file name in UTF-8.
+
+    In an ASCII locale, Python gets a surrogate for each byte of a non-ASCII character.
+    """
     code = (
         "import os; from common.errors import printable; "
         "name = os.listdir('names')[0]; assert not name.isprintable(); "

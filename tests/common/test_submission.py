@@ -54,7 +54,7 @@ NULLABLE: Any = pd.Series([1, 0], dtype="Int8")
 
 @pytest.fixture
 def template(write: Write) -> pd.DataFrame:
-    """A template of two pairs."""
+    """A template of two pairs of a question and a student, whose answers are to be predicted."""
     return read_template(write("t.csv", "QuestionId,UserId\n5,6\n5,7\n"))
 
 

@@ -58,7 +58,8 @@ def test_neither_a_folder_nor_below_a_file_can_be_written(
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-# A program that writes half of a file and then ends: {then} stands for the line that ends it.
+# A program that writes half of a file. The test replaces {then} by one more line, at which the
+# program ends.
 WRITES = """
 import sys, time
 from pathlib import Path

@@ -430,7 +430,7 @@ def test_the_user_s_copy_of_the_archive_is_unpacked_in_parts_without_a_request(
 
 
 def test_simulated_data_and_files_made_from_them_are_removed(case: Case, write: Write) -> None:
-    """The simulated data are removed even if the marker names a file that is no longer there."""
+    """The marker of simulated data lists their files; the script removes those that still exist."""
     simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
     marked = {name: fingerprints.fingerprint(write(f"data/{name}", "old")) for name in simulated}
     write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
@@ -546,7 +546,7 @@ def run_and_kill(case: Case, number: int) -> bool:
 
 
 def kill_at_disk_access(folder: Path, number: int) -> None:
-    """Let this process kill itself just before its access number `number` to a folder."""
+    """Let this process kill itself just before it accesses a folder for the `number`th time."""
     n_accesses = 0
 
     def kill_in_time(event: str, details: Any) -> None:
@@ -589,8 +589,8 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
     assert n_kills >= 16
 
     case.check("answers", "metadata", "tests")
-    # The first request is for the whole file, without a range. Each break causes one more request,
-    # for another range, although the script was killed and started again many times.
+    # The first request is for the whole file, without a range. Each time the server breaks the
+    # transfer off, one more request follows, for another range. The kills cause no request.
     ranges = [requested for requested in case.requests if requested]
     assert len(ranges) == n_breaks
     different_ranges = set(ranges)

@@ -138,8 +138,8 @@ PLANTED = {
     "When in the week": WEEK,
     "Questions per quiz": ["10: 1 quizzes", "18: 1 quizzes"],
     "Answers of a student in a quiz": ["10: 60 sittings", "18: 20 sittings"],
-    # The two groups have 1 and 39 students. In so wide a range, a column of the chart stands for
-    # several numbers of students.
+    # The two groups have 1 and 39 students. Because this range is wide, a column of the chart
+    # stands for several numbers of students.
     "Students per group": ["1: 1 groups", "35 to 40: 1 groups"],
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
@@ -192,8 +192,8 @@ def planted_answers() -> pd.DataFrame:
         n_answered = 20 if student_id < 20 else 30
         pairs += [(student_id, question_id) for question_id in range(n_answered)]
     student, question = np.array(pairs).T
-    # In ten questions with the same list, a student chooses each option of the list once. So all
-    # students who answer the same questions have the same share of right answers.
+    # In ten questions with the same list of options, a student chooses each element of the list
+    # once. So all students who answer the same questions have the same share of right answers.
     number_of_list = question // 10
     position = (student + question) % 10
     chosen = np.array(CHOSEN)[number_of_list, position]
@@ -322,7 +322,10 @@ def test_columns_are_as_high_as_their_counts(drawings: dict[str, Drawing]) -> No
 def test_the_line_of_the_median_is_in_the_middle_of_its_column(
     drawings: dict[str, Drawing],
 ) -> None:
-    """The number below the line must be in the middle of the column, too."""
+    """A dashed line marks the median, and the number below it names the median.
+
+    Both must be in the middle of the column to which the median belongs.
+    """
     chart = drawings["Answers per question"]
     line = chart.dashed[0][0]
     (number,) = (text.middle[0] for text in chart.texts if text.text == "40")
@@ -351,7 +354,10 @@ def test_a_training_file_that_is_missing_is_named(planted_page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def mixed_pages(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
-    """Return the pages about simulated answers of tasks 3/4 and other answers of tasks 1/2."""
+    """Return two pages by name: one about tasks 1/2 and one about tasks 3/4.
+
+    The answers of tasks 3/4 are simulated; the answers of tasks 1/2 are of unknown origin.
+    """
     folder = tmp_path_factory.mktemp("mixed")
     data = Path(shutil.copytree(simulated_kit / "data", folder / "data"))
     train = data / "train_data/train_task_1_2.csv"
@@ -405,8 +411,8 @@ def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: P
     mixed = shutil.copytree(new, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
     shutil.copy(tiny_kit / "data/metadata" / name, mixed / "metadata")
 
-    # The script reads the marker in the folder, and the marker in the kit's data folder, which
-    # lists these metadata.
+    # The script reads two markers: the marker in the folder, and the marker in the kit's data
+    # folder. The second one lists these student metadata.
     done = run([SCRIPT, "--data_dir", mixed, "--output_dir", tmp_path / "out"], kit=tiny_kit)
 
     assert done.returncode == 0, done.stderr

@@ -77,7 +77,7 @@ def read(tree: Path, name: str, **options: Any) -> Any:
 
 
 def all_answers(tree: Path, group: str) -> Any:
-    """Return the training and test answers of two tasks as one table."""
+    """Return the training and test answers of two tasks ("1_2" or "3_4") as one table."""
     return pd.concat([read(tree, name) for name in (TRAIN[group], *TEST[group])])
 
 
@@ -297,7 +297,8 @@ def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     judgements = pd.concat([public, private])
     assert len(public) == 25
     assert len(private) == 25
-    # Both files together number the pairs from 0, in a column that the official files call so.
+    # The pairs of both files together are numbered from 0. The column of these numbers has the same
+    # name, "Unnamed: 0", in the official files.
     assert sorted(judgements["Unnamed: 0"].astype(int)) == list(range(50))
     assert set(judgements.T1_ALR) == {"1", "2"}
     assert set(judgements.T5_NS) == {"1", "2"}
@@ -367,7 +368,10 @@ def test_another_seed_changes_the_files_and_is_recorded(tree: Path, other_tree: 
 def test_a_flag_sets_the_number_of_questions_of_tasks_3_and_4_alone(
     other_tree: Path, group: str, n_questions: int, n_answers: int
 ) -> None:
-    """Without the flag, the files have equally many answers, but 100 and 80 questions."""
+    """Without --questions, tasks 1 and 2 have 100 questions, and tasks 3 and 4 have 80.
+
+    The number of answers does not depend on the flag.
+    """
     questions = read(other_tree, f"metadata/question_metadata_task_{group}.csv")
     assert sorted(questions.QuestionId) == list(range(n_questions))
     assert len(read(other_tree, TRAIN[group])) == n_answers
@@ -381,7 +385,10 @@ def test_each_of_many_questions_has_five_answers(other_tree: Path) -> None:
 
 
 def test_the_default_flags_restore_the_files(tree: Path, other_tree: Path, tmp_path: Path) -> None:
-    """The default has fewer questions; files of the additional questions are removed."""
+    """Default flags make the first simulation again after one with more questions.
+
+    The images of the additional questions are removed.
+    """
     folder = Path(shutil.copytree(other_tree, tmp_path / "data"))
     succeeds(["data/generate_sample.py", "--size", "tiny", "--output_dir", folder])
     assert content(folder) == content(tree)
@@ -401,7 +408,7 @@ def test_the_number_of_questions_must_fit_the_number_of_answers(tmp_path: Path) 
 
 
 def test_the_number_of_questions_must_fit_the_answers_of_a_student() -> None:
-    """A student cannot answer more different questions than there are."""
+    """A student answers at most 90 % of the questions, so too few questions are refused."""
     error = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert "expected at least 314" in error
     assert generate_sample.settings("full", 314)

@@ -113,7 +113,7 @@ def test_an_open_server_is_reported_line_by_line() -> None:
     """The script reports what the server `OPEN` sends without a login: everything.
 
     Two items should be secret: the answers, and what was submitted. The exit code 1 says that not
-    all secrets are kept. The script gets 2 bytes as the scoring program and 1,000 bytes as answers.
+    all secrets are kept. The server sends a scoring program of 2 bytes and answers of 1,000 bytes.
     """
     with serving(OPEN) as url:
         done = run([SCRIPT, url])

@@ -96,7 +96,7 @@ class OfficialCompetition:
     kit: Path
 
     def evaluate_locally(self, team: str, task: int, phase: str) -> list[object]:
-        """Return the command that scores a team's file without the bundle."""
+        """Return the command by which the kit's local evaluation, not the bundle, scores a file."""
         return [
             f"task_{task}/local_evaluation.py",
             *("--submission_dir", self.base / team),
@@ -244,7 +244,10 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
 
 
 def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
-    """Judgements of single pairs are the hidden answers of task 3."""
+    """The pages on the platform show no judgements of single pairs, as the local page does.
+
+    These judgements are the hidden answers of task 3.
+    """
     succeeds(official.evaluate_locally("right", task=3, phase="public"), kit=official.kit)
     local = (official.base / "local/scores_task_3_public.html").read_text()
     assert "Pairs on which" in local
@@ -267,7 +270,7 @@ class PlayedEntries:
 
 
 def in_method(code: str) -> str:
-    """Indent the lines of some code as in a method of the toy entry."""
+    """Indent the lines of some code so that it fits into a method of an entry."""
     return textwrap.indent(code.strip(), " " * 8).lstrip()
 
 
@@ -304,8 +307,8 @@ def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntr
     entries = {
         # Raises an error in the first round. A test looks for its message, xxxxxxxxx, in outputs.
         "fails": entry(select="raise ValueError('x' * 9)"),
-        # Raises an error that tells answers, but only when the games are replayed after scoring:
-        # TELLING raises the error if `self.asked` is missing.
+        # Raises an error that tells answers, but only when the games are replayed after scoring.
+        # The replay does not set `self.asked`, and then TELLING raises the error.
         "tells": entry(select="self.asked = True", update=in_method(TELLING)),
         # Tries to read the signing key, which must fail. OPENING opens a file that matches KEYS.
         "opens": entry(select=in_method(OPENING.replace("KEYS", repr(keys)))),
@@ -443,13 +446,13 @@ def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
 ) -> None:
     """Participants cannot recognise the file of hidden answers with the data that they get.
 
-    The public data have a marker file with sketches of other files. With the sketch of a file, the
-    kit recognises the file even if some rows are missing. With a sketch of the hidden answers,
-    participants could test guessed answers.
+    The public data have a marker file with sketches of other files. A sketch holds hashes of the
+    rows of a file. With it, the kit recognises the file even if some rows are missing. With a
+    sketch of the hidden answers, participants could test guessed answers.
     """
     hidden = answers_read_by_platform(secret, task, phase)
     sketches_with_hidden = {hidden.name: row_sketches.sketch(hidden)}
-    # The file has enough rows: the kit recognises it with a sketch of the file itself.
+    # The file of hidden answers has enough rows: with its own sketch, the kit recognises it.
     assert row_sketches.is_known(hidden, [sketches_with_hidden])
     assert not row_sketches.is_known(hidden, [marker["sketches"]])
 
@@ -493,7 +496,10 @@ def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) ->
 def test_a_secret_seed_makes_other_answers_than_the_default_seed(
     given: dict[str, bytes], simulated_kit: Path
 ) -> None:
-    """The generator is public, so anybody can compute the answers of the default seed."""
+    """A secret seed keeps the answers secret: the default seed makes other answers.
+
+    The generator is public, so anybody can compute the answers of the default seed.
+    """
     name = f"train_data/{layout.TRAIN_TASK_1_2}"
     assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
@@ -677,7 +683,7 @@ ORGANISERS_FILES = [
 
 @pytest.fixture
 def organisers_kit(tmp_path: Path) -> Path:
-    """The kit of an organiser who keeps files in it."""
+    """Make a kit with files of an organiser in its folders; return its path."""
     for name in KIT_FILES + ORGANISERS_FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
@@ -747,7 +753,10 @@ def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[st
 def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
     description: dict[str, Any],
 ) -> None:
-    """With the rule "best submission", the platform would compare submissions of all tasks."""
+    """The rule "latest submission" is set.
+
+    With the rule "best submission", the platform would compare submissions of all tasks.
+    """
     assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
 
 
@@ -763,7 +772,10 @@ def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
 def test_the_platform_shows_no_program_input_or_submission(
     description: dict[str, Any], flag: str
 ) -> None:
-    """If the platform showed these files, anybody could fetch the best submissions."""
+    """The flags that would show such files are off.
+
+    If the platform showed these files, anybody could fetch the best submissions.
+    """
     assert description[flag] is False
 
 
@@ -782,7 +794,11 @@ def test_the_pages_say_when_phases_are_and_how_often_one_may_submit(secret: Path
 
 @pytest.mark.parametrize("program", ["scoring_program", "ingestion_program/private"])
 def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> None:
-    """The bundle brings jinja2 and a stand-in for tqdm; the image must hold all other packages."""
+    """The programs import no package that they would lack on the platform.
+
+    The bundle brings jinja2 and a stand-in for tqdm. All other packages must be in the platform's
+    container image.
+    """
     folder = secret / program
     imported_packages = set()
     for path in folder.rglob("*.py"):

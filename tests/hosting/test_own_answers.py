@@ -73,7 +73,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 class Made:
     """The result of `make_data_folder` for a file of answers."""
 
-    # The folder of the files.
+    # The folder of the files made from the answers.
     data: Path
     # The notes that `make_data_folder` prints for the organiser.
     notes: list[str]
@@ -120,7 +120,8 @@ class SplitClass:
     tasks: tuple[int, ...]
     # The answers that count: the first answer of each student to each question.
     rows: list[Row]
-    # Number of further answers of a student to the same question.
+    # Number of rows in the file of answers that answer a question again, as a later attempt of the
+    # same student.
     n_later_attempts: int
     # The folder of the files made from the answers.
     data: Path
@@ -131,7 +132,7 @@ class SplitClass:
 
     @property
     def answer_sets(self) -> set[frozenset[int]]:
-        """The AnswerIds of each part. Parts that hold the same answers count once."""
+        """The AnswerIds of each training or test file. Files with the same answers count once."""
         return {frozenset(part["AnswerId"]) for part in self.parts.values()}
 
 
@@ -168,7 +169,7 @@ def test_each_task_has_a_training_file_and_a_file_of_each_phase(split_class: Spl
 
 
 def test_each_answer_is_in_one_part(split_class: SplitClass) -> None:
-    """If an answer were in two parts, a training file could hold a hidden answer."""
+    """The training answers and the sets of hidden answers have no answer in common."""
     # All tasks have the same training answers. Tasks 1 and 2 together have two hidden sets, public
     # and private, and task 4 has two more.
     n_hidden_sets = 0
@@ -399,7 +400,7 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     ("seed", "n_changed"),
     [
         pytest.param(0, 0, id="the same seed"),
-        # All of the ten files but questions.csv.
+        # Of the ten files, only questions.csv stays as it is.
         pytest.param(1, 9, id="another seed"),
     ],
 )

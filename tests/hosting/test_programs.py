@@ -54,11 +54,11 @@ def valid_files(bundle: Path, task: int) -> dict[str, str]:
 class Scored:
     """Result of the scoring program."""
 
-    # Text that it prints on stdout.
+    # Text that the program prints on stdout.
     printed: str
-    # Text that it prints on stderr.
+    # Text that the program prints on stderr.
     error: str
-    # The figures by name, or None if there is no file of them.
+    # The score and further figures, by name. None if the program has not written scores.json.
     scores: dict[str, float] | None
     page: Page
 
@@ -123,7 +123,7 @@ class PlatformRun:
         return done.stderr.strip()
 
     def score(self) -> Scored:
-        """Run the scoring program on the files in the folder `result`, and return what it says."""
+        """Run the scoring program on the files in the folder `result`; return its outputs."""
         output = self.base / "output"
         shutil.rmtree(output, ignore_errors=True)
         # The platform writes the exit codes of the earlier programs for the scoring program.
@@ -339,7 +339,10 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
 
 @on_unix("file names with backslashes")
 def test_an_entry_finds_its_files_if_the_platform_keeps_backslashes(bundles: Path) -> None:
-    """Windows writes backslashes into zips, which Linux takes for parts of file names."""
+    """An entry finds its file of weights, although the name holds a backslash in place of a slash.
+
+    Windows writes backslashes into zips, which Linux takes for parts of file names.
+    """
     read_weights = "open(__file__.replace('submission_model_task_4.py', 'weights/model_task_4_a'))"
     files = entry(select=f"self.asked = {read_weights}.close() is None", update="self.asked")
     files["weights\\model_task_4_a"] = "weights"
@@ -354,7 +357,7 @@ def test_an_entry_finds_its_files_if_the_platform_keeps_backslashes(bundles: Pat
 
 @pytest.fixture(scope="module")
 def honest(bundles: Path) -> PlatformRun:
-    """Return the run of a submission of task 4 after the ingestion program, before scoring.
+    """Return a run of a valid submission of task 4: it has played its games, but has no score yet.
 
     Tests share the run, and change and score only a copy.
     """

@@ -106,7 +106,10 @@ def test_without_valid_scores_a_submission_fails(
 
 
 def test_the_fault_is_what_went_wrong_first(bundle: Bundle, tmp_path: Path) -> None:
-    """The scoring program fails only because the ingestion program has failed before it."""
+    """If two programs fail, the message of the first one counts.
+
+    Here the scoring program fails only because the ingestion program has failed before it.
+    """
     result = play(bundle, tmp_path / "a.zip", {ENTRY: "fail"}, task=2)
     assert result.scores == {}
     assert result.fault == "the entry failed"

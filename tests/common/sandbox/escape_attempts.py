@@ -27,7 +27,7 @@ TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
 OWN = "carried_out"
 # `try_all` prints the outcomes on a line that begins with this text.
 MARK = "outcomes of the attempts: "
-# Targets outside the entry's process, which the test fills in:
+# Targets of attempts, outside the entry's process. `try_all` gets their values from the test:
 #   process      id of a process whose standard input is the file of the answers, whose environment
 #                holds an answer, and whose working folder is the folder of the answers
 #   environment  address and number of bytes of the environment in the memory of this process
@@ -47,13 +47,14 @@ LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
 class Attempt:
     """Something that an entry may try and that the isolation must refuse."""
 
-    # The Python expression that tries it.
+    # The Python expression that makes the attempt.
     expression: str
-    # The expression fails even without isolation if the machine lacks this.
+    # What the machine may lack, such as a privilege; without it, the expression fails even without
+    # isolation. Empty if the expression needs nothing that a machine may lack.
     needs: str = ""
     # The first version of Landlock that refuses the expression; None if no version does.
     landlock: int | None = 1
-    # The fields of `Protections` that each suffice to refuse the expression.
+    # Names of fields of `Protections`. Each of these protections alone refuses the expression.
     protections: tuple[str, ...] = ("root",)
 
 
@@ -61,7 +62,7 @@ class Attempt:
 class Allowed:
     """Something that an entry must be able to do."""
 
-    # The Python expression that does it.
+    # The Python expression that must succeed.
     expression: str
     # The field of `Protections` without which the expression does not work, or "" if it always
     # works. For example, an entry may list /dev/shm only with a file system root of its own, where
@@ -167,7 +168,8 @@ def by_multiprocessing(method, path):
 
 # --- Attempts to read the answers by Python's own file functions ---
 #
-# The guard in Python's file functions refuses these attempts, as do the protections of the system.
+# The protections of the system refuse these attempts. Where the system protects no files, a guard
+# in Python's file functions refuses them.
 
 READ_BY_PYTHON = [
     Attempt("open(file).read()"),
@@ -438,10 +440,11 @@ DAMAGE = [
     ),
 ]
 
-# --- Attempts to pass a message to the game with the next mask ---
+# --- Attempts to pass a message to the next game ---
 #
-# Expression i of `LEAVE_MESSAGE` leaves a file or an object of the kernel. Expression i of
-# `FIND_MESSAGE` looks for it.
+# An entry plays a game for each mask (a choice of the answers to predict). Expression i of
+# `LEAVE_MESSAGE` leaves a file or an object of the kernel. Expression i of `FIND_MESSAGE` looks for
+# it.
 
 
 def named_queue(is_new):
@@ -485,7 +488,7 @@ def kept_key(is_new):
         content = b"."
         n_bytes = ctypes.c_size_t(len(content))
         return c_call(libc().syscall(add_key, b"user", name_of_key, content, n_bytes, keyring))
-    # The last argument, 0, says that the found key is not linked to another keyring.
+    # The last argument, 0, means that the kernel does not link the found key to another keyring.
     found = c_call(libc().syscall(keyctl, KEYCTL_SEARCH, keyring, b"user", name_of_key, 0))
     libc().syscall(keyctl, KEYCTL_UNLINK, ctypes.c_long(found), keyring)
     return SECRET

@@ -123,7 +123,7 @@ def as_reply(values: object, dtype: str) -> bytes:
 
 
 # Replies with the message of the error that they cause. There are 4 students and 20 questions. The
-# last three questions are targets.
+# answers to the last three questions are targets, i.e. are to be predicted.
 SELECTIONS = {
     "nothing": (DONE, "returned nothing, expected one column index for each of the 4 students"),
     "one number": (as_reply(0, "<i8"), r"returned shape \(\), expected one column index"),

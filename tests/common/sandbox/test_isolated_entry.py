@@ -258,7 +258,8 @@ def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Se
         assert time.monotonic() - started < ENDS_WITHIN
 
 
-# Code of an evaluator that starts an entry, which it copies from the folder in its first argument.
+# Code of an evaluator, a process that starts an entry. It copies the entry's files from the folder
+# in its first argument.
 EVALUATOR = """import pathlib, sys
 import shutil
 from common.sandbox import IsolatedEntry
@@ -271,10 +272,11 @@ IsolatedEntry(copy_files, pathlib.Path("none")).__enter__()
 def test_an_entry_and_its_folder_go_when_the_evaluator_is_killed(
     setting: Setting, tmp_path: Path
 ) -> None:
-    """An evaluator that is killed cannot end its entry and remove the folder of the entry's files.
+    """If the evaluator is killed, the entry's own processes must remove the entry's files and end.
 
-    The entry's own processes must do this then. The test starts an evaluator with an entry that
-    sleeps, waits until the entry runs, and kills the evaluator.
+    The evaluator is the process that has started the entry, and would otherwise do this. The test
+    starts an evaluator with an entry that sleeps, waits until the entry runs, and kills the
+    evaluator.
     """
     sleep = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
     setting = with_entry(setting, __init__=sleep)

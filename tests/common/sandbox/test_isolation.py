@@ -53,7 +53,7 @@ linux = on_linux("namespaces, Landlock, and attempts to escape them")
 class Outside:
     """Targets of the attempts, outside the entry's process."""
 
-    # A folder with a folder for each run of the attempts, which holds the files to damage.
+    # A folder. Each run of the attempts has a folder in it, with the files to damage.
     base: Path
     answers: Path
     # A process that has opened the file of the answers, and has an answer in its environment.
@@ -293,9 +293,8 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     if names or landlock_version:
         # Attempts that fail on this machine even without isolation cannot succeed in the entry.
         can_succeed |= find_succeeded(unisolated)
-    # In the case "nothing", without any protection of the system, no attempt can succeed: a guard
-    # in Python's file functions refuses all attempts of the only table of this case,
-    # READ_BY_PYTHON.
+    # In the case "nothing", the system protects nothing. Its only table is READ_BY_PYTHON. A guard
+    # in Python's file functions refuses all attempts of this table, so none can succeed.
     not_refused = find_not_refused(names, landlock_version)
     was_made = outcomes.keys()
     assert find_succeeded(outcomes) == not_refused & can_succeed & was_made, outcomes
@@ -317,8 +316,8 @@ def assert_no_damage_by_refused(outcomes: Outcomes, targets: Path, *, has_own_ro
         # The outcome is None if the attempt was not made.
         if outcome is None or outcome == "succeeded":
             continue
-        # An entry with a file system root of its own does not see the target. In the system's root,
-        # "No such file" would mean that the test has not made the target.
+        # An entry with a file system root of its own does not see the folder to damage. For any
+        # other entry, "No such file" would mean that the test has not made this folder.
         if not has_own_root:
             assert "No such file" not in outcome, attempt
         assert_undamaged(targets / str(number), attempt.expression)

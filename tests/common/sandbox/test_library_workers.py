@@ -137,7 +137,10 @@ def test_a_child_finds_the_processes_of_the_entry_and_no_other(
 def test_proc_tells_constant_facts_of_the_machine_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
 ) -> None:
-    """An entry could change a counter in one game and read it in the next."""
+    """What an entry may read in /proc about the machine must not change from game to game.
+
+    An entry could change a counter in one game and read it in the next.
+    """
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
     texts = look_at_proc(tmp_path).texts

@@ -119,7 +119,10 @@ def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
 def test_workers_start_below_a_folder_with_a_long_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The path of a local socket has at most 107 bytes."""
+    """`multiprocessing` can make a local socket, although TMPDIR has a long path.
+
+    The path of a local socket has at most 107 bytes.
+    """
     limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
     folder = tmp_path / ("a" * 120)
     folder.mkdir()
