@@ -23,7 +23,7 @@ TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask
 
 
 def make_setting(folder: Path) -> Setting:
-    """Write the well-behaved entry and a file of answers; return the setting of a game."""
+    """Write `WELL_BEHAVED` and a file of answers; return the setting of a game with this entry."""
     reference = folder / "answers/valid_task_4.csv"
     package = folder / "package"
     for path, text in ((reference, "hidden"), (package / ENTRY_FILE, WELL_BEHAVED)):

@@ -497,7 +497,7 @@ def write_header_that_calls() -> bytes:
 
 
 def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
-    """Run a script on a malformed file in a kit; return what it did wrong, or an empty text.
+    """Run a script on a malformed file; return what the script did wrong, or an empty text.
 
     The well-formed file is moved away first, to a name that ends in ".right", and put back at the
     end.

@@ -378,7 +378,10 @@ def test_a_flag_sets_the_number_of_questions_of_tasks_3_and_4_alone(
 
 
 def test_each_of_many_questions_has_five_answers(other_tree: Path) -> None:
-    """The simulation exchanges answers to frequent questions for answers to rare questions."""
+    """Each question has at least five answers, even if there are many questions.
+
+    To this end, the simulation exchanges answers to frequent questions for answers to rare ones.
+    """
     answers = all_answers(other_tree, "3_4")
     assert answers.QuestionId.value_counts().min() >= 5
     assert not answers.duplicated(["QuestionId", "UserId"]).any()
@@ -627,7 +630,10 @@ def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
 
 
 def test_students_who_are_surer_are_right_more_often() -> None:
-    """Real answers are right in 28 % of cases at confidence 0, and in 75 % at confidence 100."""
+    """The limits come from real answers, with a margin.
+
+    These are right in 28 % of cases at confidence 0, and in 75 % at confidence 100.
+    """
     answers = simulate("small", "tasks_1_2").answers
     asked = answers[answers.confidence >= 0]
     by_level = asked.groupby("confidence").IsCorrect.mean()

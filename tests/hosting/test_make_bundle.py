@@ -295,8 +295,8 @@ open(glob.glob(KEYS, recursive=True)[0])
 def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
     """Play the games of three entries of task 4, and score the entries, with the local runner.
 
-    Each team is named after what its entry does: it fails, tells answers, or opens the key. Tests
-    share the result and must not change it.
+    Each team is named after what its entry tries: it fails, tells answers, or opens the secret key.
+    Tests share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("played")
     # The runner unpacks the bundle, with the keys, somewhere in the folder of temporary files.

@@ -182,10 +182,10 @@ def test_further_answers_need_no_contexts_if_the_fit_left_them_out(
 def test_control_c_while_settings_are_chosen_ends_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`Drawn.fit` gives no settings, so the estimator first tries settings in short fits.
+    """`Drawn.fit` leaves the number of abilities and the guessing open; short fits choose them.
 
-    Control-C during a long fit keeps what was learned so far. A fit that only tries settings is of
-    no use to the user, so here Control-C (KeyboardInterrupt) is passed on. The third step of the
+    Control-C during the long fit that follows keeps what was learned so far. A short fit is of no
+    use to the user, so here Control-C (KeyboardInterrupt) is passed on. The third step of the
     program belongs to one of the short fits.
     """
     run_step = fitting.run_step

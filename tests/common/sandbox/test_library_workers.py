@@ -122,7 +122,10 @@ def look_at_proc(folder: Path) -> Proc:
 def test_a_child_finds_the_processes_of_the_entry_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
 ) -> None:
-    """The namespace's first process is hidden, because the entry has not started it."""
+    """In /proc, a child sees the entry's process and itself, and no other process.
+
+    The namespace's first process is hidden, because the entry has not started it.
+    """
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
     proc = look_at_proc(tmp_path)

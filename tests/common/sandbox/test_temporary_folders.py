@@ -41,7 +41,7 @@ MAKE_SOCKET = "import multiprocessing; multiprocessing.Manager().shutdown()"
 
 
 def run_in(monkeypatch: pytest.MonkeyPatch, package: Path, folder: str, body: str = "") -> str:
-    """Run an entry with its files in a folder for temporary files; return what it prints."""
+    """Run an entry, whose files are copied into the temporary folder; return what it prints."""
     package.mkdir()
     code = ENTRY.replace("BODY", body).replace("OUTSIDE", repr(f"{folder}/new"))
     (package / "submission_model_task_4.py").write_text(code)
