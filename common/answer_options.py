@@ -61,8 +61,8 @@ def column_in(source: reading.Source, column: Column) -> Column:
     if is_of_challenge(header):
         # `high` is four already: `schema` describes the files of the challenge.
         return column
-    # Options in the file may be above `column.high`, which is four. To read these options, allow
-    # the highest option that any file of this form may name.
+    # `column.high` is four, but options in this file may be higher. To read them, raise the bound
+    # to the largest number of options that a question may have.
     column_to_read = replace(column, high=_highest_valid_option(header))
     if _NUMBER_COLUMN not in header:
         options = reading.read_table(source, [column_to_read])[column.name]
@@ -74,12 +74,12 @@ def column_in(source: reading.Source, column: Column) -> Column:
 
 
 def column_for(template: pd.DataFrame, column: Column) -> Column:
-    """Return a copy of a column whose bound `high` fits the submissions for a template.
+    """Return a copy of a column, to read predictions for the pairs of a template.
 
     A column that holds no options is returned unchanged. In a column of options, the highest valid
     option, `high`, becomes the largest number of options of the template's questions. It is four if
     the template lacks the column NumberOfOptions. `template` is the table that was read from the
-    file.
+    template's file.
     """
     if column.name not in OPTION_NAMES:
         return column

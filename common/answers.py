@@ -106,7 +106,7 @@ def read_right_or_wrong(path: Path) -> pd.DataFrame:
 def read_for_task(path: Path, task: Task) -> pd.DataFrame:
     """Read answers for a model of a task, with AnswerId if the file has it.
 
-    Options are needed for task 2; for the others see `read_right_or_wrong`.
+    Task 2 needs the options. For the other tasks, `read_right_or_wrong` reads the answers.
     """
     if task.needs_options:
         return read_answers(path, options=True, ids=True)
@@ -277,7 +277,8 @@ def require_distinct_pairs(
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():
         return np.empty(0, np.int64)
     keys = pair_keys(student, question)
-    # If the equal keys belong to ids that could not be read, which are -1, there are no repeats.
+    # An id that could not be read is -1. `find_repeats` leaves out the pairs with such an id, so it
+    # may find no repeats in spite of the equal keys above.
     repeats = find_repeats(keys)
     if len(repeats):
         row = int(repeats[0])

@@ -307,7 +307,7 @@ class Drawing:
     def note(
         self, x: float, y: float, text: str | Sequence[str], anchor: str, size: float = SMALL
     ) -> None:
-        """Add a grey text, vertically centred at y; tick labels of axes look like that."""
+        """Add a grey text in the style of tick labels, vertically centred at y."""
         self.text(x, y, text, anchor=anchor, colour=SOFT, size=size)
 
     def svg(self, label: str) -> Html:
@@ -385,7 +385,8 @@ def axes_with_y_labels(
     `draw_x_axis` writes. `above`, `beside` and `below` are the sizes of further free space above
     the axes, at their right, and below them.
     """
-    # A tick label at the end of an axis sticks out by half its size. `SMALL / 2` is room for it.
+    # Half of the tick label at the end of an axis lies beyond this end. Leave half the font size of
+    # tick labels, `SMALL / 2`, as free space for it.
     axes = Axes(
         drawing,
         x_limits,
@@ -661,8 +662,8 @@ def bar_panels(
     n_lines = max(map(len, titles))
     above = LINE_HEIGHT * n_lines
     drawing = Drawing(_HEIGHT_OF_BARS + above)
-    # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %: at the lowest of these shares that
-    # no bar exceeds.
+    # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %. This is the lowest of the five
+    # shares that neither a bar nor `reaches` exceeds.
     highest = max(reaches, *(max(panel.shares) for panel in panels))
     n_fifths = 1
     while n_fifths < 5 and highest > n_fifths / 5:
@@ -731,7 +732,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
 
     The vertical axis fits the values, so it need not start at 0.
     """
-    # The lines of each name, and the height of the legend.
+    # The names in the legend, each broken into lines, and `below`, the height of the legend.
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
     below = sum(LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME for name in names)
     drawing = Drawing(_HEIGHT_OF_CURVES + below)
@@ -749,8 +750,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         ticks(*y_limits, 6),
         title=value_axis,
         axis=axis,
-        # Half of the last label of the horizontal axis sticks out at the right. Leave room for one
-        # digit, which is half of a label of two digits.
+        # Half of the last label of the horizontal axis lies beyond its right end. Leave room for
+        # one digit, which is half of a label of two digits.
         beside=text_width("0"),
         below=below,
     )

@@ -225,7 +225,10 @@ def _begin_run_in_notebook() -> None:
 
 
 def _check_script() -> None:
-    """Raise `InputError` if the script that runs has imported code of another script or kit."""
+    """Raise `InputError` if other modules are loaded than those that the script should import.
+
+    They may belong to another script or to another copy of the kit.
+    """
     script = running_script.find_script()
     if script is not None:
         running_script.require_own_code(script)

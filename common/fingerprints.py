@@ -141,10 +141,10 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
     """Read the marker that a simulation leaves in a data folder; None if there is no valid marker.
 
     The entry `files` lists the simulated files. While a new simulation replaces older files,
-    `replaced` lists the older ones. Both are dicts of fingerprints by path. `sketches` holds
-    sketches of the files' rows, by which copies of rows are found (see `common.row_sketches`).
-    `hosted` is True if an organiser has simulated the files of a competition, which cannot be
-    simulated again here.
+    `replaced` lists the older ones. Both are dicts of fingerprints by path. The entry `sketches`
+    holds hashes of rows of the files of answers, by which copies of these rows are recognised (see
+    `common.row_sketches`). `hosted` is True if the files belong to a competition. Only its
+    organiser can simulate these files again.
     """
     marker = read_json(data_dir / layout.SIMULATED_MARKER_NAME)
     try:

@@ -69,10 +69,10 @@ def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def fit_completion(together: FloatArray) -> FloatArray:
-    """Fit a ridge regression that finds the hidden targets of a student from the answered mask.
+    """Fit a ridge regression that finds the hidden targets of a student.
 
-    The regression predicts the whole mask of a student, which is 1 for each question answered, from
-    the mask in which the targets are 0.
+    Its input is the student's answered mask, which is 0 for the hidden targets. It predicts the
+    whole mask, which is 1 for every question that the student has answered, targets included.
 
     Parameters
     ----------

@@ -238,7 +238,7 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
 
 
 def list_weights(submission: Path) -> list[str]:
-    """Return the names of the files of an entry that are named as weights should be, sorted."""
+    """Return the names of the files of an entry that count as weights (`_is_weights`), sorted."""
     names = [name for name in _names_inside(submission) if _is_weights(name)]
     # In a zip, the name of a folder ends with a slash.
     return sorted(name for name in names if not name.endswith("/"))
@@ -310,8 +310,9 @@ def list_left_out(package: Path, packed: Collection[str]) -> list[str]:
 
 
 def _is_weights(name: str) -> bool:
-    """Return whether a file, or a folder in which it lies, is named as weights should be.
+    """Return whether a file of an entry counts as weights, because of its name.
 
-    `name` is the path of the file in the entry.
+    `name` is the path of the file in the entry. A part of this path, the name of a folder or of the
+    file itself, must begin with `WEIGHTS`.
     """
     return any(part.startswith(WEIGHTS) for part in name.split("/"))

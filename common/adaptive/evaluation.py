@@ -189,10 +189,11 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 
 @contextmanager
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
-    """Yield the setting with the entry to be played.
+    """Yield `setting`, with the entry that is to be played as its `submission`.
 
-    If `may_train` is true and the entry's weights are trained on students of the local split, a
-    copy of the entry with other weights is played (see `package_without_local_students`).
+    If `may_train` is true and the entry's weights are trained on students of the local split, this
+    is a copy of the entry with other weights (see `package_without_local_students`). Otherwise it
+    is the entry itself.
     """
     if may_train:
         with package_without_local_students(setting.submission, setting.reference) as package:
@@ -202,7 +203,7 @@ def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
 
 
 def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _Examination:
-    """Play the scored games, then measure the curves; write the entry's output.
+    """Play the scored games; measure the accuracy after each question; write the entry's output.
 
     `setting.submission` is the entry that is played. It may be a copy of `options.submission`, the
     entry that the user has named.

@@ -373,9 +373,10 @@ class Entry(Protocol):
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method of the entry with int64 copies of arrays.
 
-        Returns the method's result as an array, or None if the method returns nothing. For
-        `update_model`, which an entry need not have, the result is always None. Raises `EntryError`
-        if any other method is missing or returns anything but numbers, or if a method fails.
+        Returns the method's result as an array, or None if the method returns nothing. An entry
+        need not have the method `update_model`, whose result is always None. Raises `EntryError` if
+        the method fails. Also raises it if a method other than `update_model` is missing, or
+        returns anything but numbers.
         """
 
 

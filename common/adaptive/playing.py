@@ -42,7 +42,8 @@ class Played:
     # A game examines all students: the entry asks questions, then predicts the answers that a mask
     # hides. There is one game for each mask, by the mask's name, in the order of playing.
     games: dict[str, Game]
-    # The output of all processes (stdout and stderr), joined; only the end of each is kept.
+    # What the entry has printed on stdout and stderr, one process after the other. Of a long output
+    # of a process, only the end is kept.
     output: str
     # Names of the arguments that the entry has changed, by method. Changes have no effect.
     changed: dict[str, set[str]]

@@ -109,7 +109,7 @@ def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
 
 
 def read_game_flags(options: argparse.Namespace, setting: Setting) -> Setting:
-    """Return the setting with the rules and limits that the flags of `add_game_flags` give."""
+    """Return `setting` with the rules and limits that the flags of `add_game_flags` give."""
     return replace(setting, rules=read_rules(options), limits=read_limits(options))
 
 

@@ -161,8 +161,8 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
     """Yield a package whose weights are not trained on the students that the local split examines.
 
     Usually this is `package` itself. But if a record says that its weights were trained on students
-    in the file `reference`, a temporary copy of the package is yielded instead. The weights of the
-    copy are trained with --local, and otherwise in the same way.
+    in the file `reference`, a temporary copy of the package is yielded instead. The copy is trained
+    with the options in the record plus the flag --local, which selects other training answers.
     """
     trainer = package / TRAINER
     if not trainer.is_file():

@@ -74,8 +74,8 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     own_students = entry_files.read_trained_students(submission)
     complete_record = None if own_students is None else own_record
     if complete_record is not None and not (complete_record.files or complete_record.time):
-        # An earlier version of the kit wrote this record. It recorded neither the time nor the
-        # files of weights, so the record stands for all weights of the entry.
+        # An earlier version of the kit wrote this record, without the time and without the files of
+        # weights. So the record is taken to be about all weights of the entry.
         return WeightsOrigin(complete_record, own_students, ())
     record_of_package = _read_records_of_kit()
     records = list(record_of_package.values())

@@ -9,7 +9,7 @@ from common.answer_features.pairs import Pairs
 from common.arrays import Array, IntArray
 
 # The features that a function of `groups.py` computes: the columns by their names. A column has a
-# value for each row asked, and NaN where the feature is unknown.
+# value for each of `Asked.rows`, and NaN where the feature is unknown.
 Columns = dict[str, Array]
 
 

@@ -1,7 +1,8 @@
 """The groups of features: functions that return columns with a value for each row asked.
 
-A group may use everything that is known about the rows asked except their outcomes. Their order and
-the confidence that students stated are allowed. To add a group, write a function with the decorator
+The rows asked are the pairs of student and question whose features are to be computed. A group may
+use everything that is known about the rows asked except their outcomes. Their order and the
+confidence that students stated are allowed. To add a group, write a function with the decorator
 `@group`, which adds it to `GROUPS` and says which data it needs. Groups are used in the order of
 this file.
 """
@@ -26,7 +27,8 @@ _N_BEFORE_AND_AFTER = 2
 # were given.
 _AGE_DATE = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
-# The smallest probability whose logarithm is taken. The largest is 1 minus this.
+# A probability below this number is raised to it before its logarithm is taken. Before a logit is
+# taken, a probability above 1 minus this number is lowered likewise.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Number of steps in the fit of the model of `distractors`.
 _STEPS_OF_DISTRACTORS = 8
@@ -176,7 +178,7 @@ def options(asked: Asked) -> Columns:
 
 @group()
 def rates(asked: Asked) -> Columns:
-    """The question's and the student's rate, each with the number of known answers behind it.
+    """The question's rate and the student's rate, and how many known answers each rests on.
 
     The question's rate is the share of right answers. The student's rate says how much more often
     the student is right than other students on the same questions (see `Known`).
@@ -234,9 +236,11 @@ def distractors(asked: Asked) -> Columns:
 
 @group(need=QUESTION_METADATA)
 def subjects(asked: Asked) -> Columns:
-    """How much better than expected the student is on the question's subject, at three levels.
+    """How much better than expected the student is on each of the question's three subjects.
 
-    This is the mean of `Known.residual`: right (1) or wrong (0) minus the expected rate.
+    A question has a subject at each of three levels of the subject tree (`SUBJECT_LEVELS`). For
+    each level, `rates_of` averages `Known.residual`, which is right (1) or wrong (0) minus the
+    expected rate, over the student's known answers to questions of the same subject.
     """
     return rates_of(asked, [("student", level) for level in SUBJECT_LEVELS])
 
@@ -333,9 +337,9 @@ def order(asked: Asked) -> Columns:
 
     - before_2, before_1, after_1 and after_2: the residual of the neighbour, which is right (1) or
       wrong (0) minus the expected rate (`Known.residual`);
-    - before_2_option and so on: if the student chose the third option in the neighbour, for
-      instance, the rank of the third option of the question asked. The rank is 0 for the right
-      option, 1 for the most popular wrong one, and so on.
+    - before_2_option and so on: the rank of an option of the question asked. It is the option at
+      the position that the student chose in the neighbour, the third option for instance. The rank
+      is 0 for the right option, 1 for the most popular wrong one, and so on.
 
     A column is NaN for a row without this neighbour.
     """
@@ -377,8 +381,8 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     student_and_quiz = _combined_number_of(asked_moment)
-    # The positions first_later - 2 and first_later - 1 hold the two answers before the row, the
-    # positions first_later and first_later + 1 the two answers after it.
+    # The two answers before the row are at the positions first_later - 2 and first_later - 1. The
+    # two answers after it are at the positions first_later and first_later + 1.
     for step in range(-_N_BEFORE_AND_AFTER, _N_BEFORE_AND_AFTER):
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
@@ -454,7 +458,7 @@ def time(asked: Asked) -> Columns:
     - student_day_rate and student_day_count: the student's mean residual in the known answers of
       that day, and the number of these answers (`rates_of`);
     - place_in_quiz: the number of the student's earlier pairs in the quiz;
-    - gap: the minutes since the student's last pair;
+    - gap: the minutes since the student's previous pair;
     - age_then: the student's age in years, if there are student metadata.
     """
     assert asked.pairs.circumstances is not None
@@ -483,8 +487,9 @@ def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
 def _minutes_since_last_pair(asked: Asked) -> FloatArray:
     """Return the minutes since the student's previous pair, for each row; NaN if there is none."""
     moment, ordered = _moments_asked_and_sorted(asked, "student")
-    # Find the latest moment of any pair before the row's moment. The pair may belong to another
-    # student. If n moments are earlier, element n is the last of them, since a -1 is put in front.
+    # `last` is the latest of all moments that are earlier than the row's moment. It may belong to
+    # another student. It is element `n_earlier` of `ordered`, once a -1 is put in front. If no
+    # moment is earlier, it is this -1.
     n_earlier = _count_less(ordered, moment)
     last = np.append(-1, ordered)[n_earlier]
     is_same_student = (moment >= 0) & (_combined_number_of(last) == _combined_number_of(moment))
@@ -536,9 +541,9 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
     agree with the row in the named values. The key ("student", "quiz") selects the known answers of
     the row's student in the row's quiz. The columns are then
 
-    - student_quiz_rate: the mean residual of these answers. A residual is 1 for a right answer or 0
-      for a wrong one, minus the rate that is expected of the student on the question
-      (`Known.residual`);
+    - student_quiz_rate: the mean residual of these answers, shrunk towards 0. A residual is 1 for a
+      right answer or 0 for a wrong one, minus the rate that is expected of the student on the
+      question (`Known.residual`);
     - student_quiz_count: the number of these answers.
     """
     columns: Columns = {}
@@ -599,8 +604,7 @@ def _mean_by_key(
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free this large array, which has an element for each pair. If `pairs` caches the array, it
-    # stays in memory.
+    # This large array has an element for each pair. Free its memory, unless `pairs` holds it too.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)
@@ -637,7 +641,7 @@ def _columns_by_rank(name: str, values: FloatArray, asked: Asked) -> Columns:
 
 
 def _numbered(name: str, columns: Array) -> Columns:
-    """Name the columns of an array name_0, name_1 and so on."""
+    """Return the columns of an array in a dict, with the keys name_0, name_1 and so on."""
     return {f"{name}_{number}": column for number, column in enumerate(columns.T)}
 
 
@@ -649,7 +653,7 @@ def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntA
 
     A moment is an integer that sorts pairs by the named `Pairs.numbers`, such as student and quiz,
     then by minute. It is -1 if one of these facts is unknown (see `Pairs.moments`). The sorted
-    moments leave out -1.
+    moments contain no -1.
     """
     moment = asked.pairs.moments(*names)
     asked_moment = moment[asked.rows]
@@ -659,10 +663,10 @@ def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntA
 
 
 def _combined_number_of(moment: IntArray) -> IntArray:
-    """Return the combined number in each moment, for instance of a student and a quiz.
+    """Return the combined number from which each moment was made; -1 for the unknown moment -1.
 
-    A moment is n · `MINUTES_PER_NUMBER` + minute, where n is the combined number
-    (`Pairs.combined_number`). The unknown moment -1 has the number -1.
+    A moment is n · `MINUTES_PER_NUMBER` + minute. Its combined number n stands, for instance, for a
+    student and a quiz (`Pairs.combined_number`).
     """
     return moment // MINUTES_PER_NUMBER
 

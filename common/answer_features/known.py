@@ -9,8 +9,8 @@ from common.item_response.options import count_options, order_options
 import numpy as np
 import pandas as pd
 
-# Weight of the prior in `shrunk_mean`: means are shrunk as if this many more answers had the value
-# of the prior. The winners of task 1 shrank means in the same way.
+# Weight of the prior mean in `shrunk_mean`: a mean is computed as if this many more values were
+# equal to the prior mean. The winners of task 1 shrank means in the same way.
 _PRIOR_COUNT = 5
 # Expected probabilities of a right answer are clipped to the range from this number to 1 minus it.
 _MIN_EXPECTED = 0.05
@@ -77,7 +77,8 @@ class Known:
         """Select the known answers and compute all attributes except the models.
 
         The known answers are the rows of `answers` that are not `held_out`. The models are fitted
-        later, by `fit_model` and `fit_options`, which use the models of `first`, if it is given.
+        later, by `fit_model` and `fit_options`. If another `Known` is given as `first`, they use
+        its models.
         """
         if held_out is None:
             rows = np.arange(len(answers))

@@ -22,8 +22,8 @@ _N_OPTIONS_SHOWN = 4
 # the weights plus a prior weight, which is the value in this dict. Powers and prior weights were
 # chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
-# Each thread looks answers up in a table with a row for each student of a group and a column for
-# each question. A table has at most this many elements.
+# Each thread looks answers up in a table with a row for each of some students and a column for each
+# question. A table has at most this many elements.
 _MAX_CELLS = 16_000_000
 
 
@@ -35,19 +35,20 @@ class NearestAnswers:
     weight each answer by this power of its similarity, and are shrunk towards 0.
     """
 
-    # The mean of `Known.residual` over the nearest answers, shape (rows,).
+    # For each power, the mean of `Known.residual` over the nearest answers, shape (rows,).
     residual: dict[int, FloatArray]
-    # The sum of the weights of the nearest answers, shape (rows,).
+    # For each power, the sum of the weights of the nearest answers, shape (rows,).
     weight: dict[int, FloatArray]
-    # How much more often than usual the student chose the position of each option in the nearest
-    # answers, shape (rows, options). The first column belongs to the right option of the question
-    # asked, the next to its most popular wrong option, and so on. Without options in the training
-    # answers, there are no columns.
+    # For each power, how much more often than usual the student chose a position in the nearest
+    # answers, shape (rows, options). The position is that of an option of the question asked: of
+    # its right option in the first column, of its most popular wrong option in the next, and so on.
+    # There are no columns if the training answers have no options.
     habit: dict[int, FloatArray]
-    # For each of the `_N_OPTIONS_SHOWN` nearest answers, the position that the student chose, shape
-    # (rows, answers). The position is given by the rank of the option that the question asked has
-    # there: 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no
-    # such answer. No columns without options in the training answers.
+    # For each of the `_N_OPTIONS_SHOWN` nearest answers, the rank of an option of the question
+    # asked: of the option at the position that the student chose in the nearest answer. The rank is
+    # 0 for the right option, 1 for the most popular wrong one, and so on, and NaN if there is no
+    # such answer. Shape (rows, answers). There are no columns if the training answers have no
+    # options.
     outcome: FloatArray
 
 
@@ -93,8 +94,8 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             weighted_sum = (weight * residual).sum(axis=1)
             summary.residual[power][block] = weighted_sum / _divisor_of_shrunk_mean(weight, power)
         if known.has_options:
-            # The rank of the option at each position of the question asked: 0 for the right option,
-            # 1 for the most popular wrong one, and so on.
+            # The options of the question asked, in the order shown, have these ranks: 0 for the
+            # right option, 1 for the most popular wrong one, and so on.
             rank_of_position = known.outcome_of_option[question[block]]
             summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
             for power, habit in _habits(known, nearest, weight_by_power, rank_of_position).items():
@@ -258,9 +259,10 @@ def visit_nearest(
     # The positions of the asked pairs, sorted by student, and the students in this order.
     asked_by_student = np.argsort(asked_student, kind="stable")
     sorted_asked_student = asked_student[asked_by_student]
-    # Each thread looks answers up in a table of some students × all questions, for a block of asked
-    # pairs at a time. A block needs several arrays of pairs × neighbours. To bound their memory,
-    # each of these arrays has at most an eighth of `_MAX_CELLS` elements.
+    # Each thread looks answers up in a table with a row for each of `n_table_students` students and
+    # a column for each question. It looks them up for one block of asked pairs after another. A
+    # block of `n_block_rows` pairs takes several arrays of shape (pairs, neighbours). To bound
+    # their memory, each of these arrays has at most an eighth of `_MAX_CELLS` elements.
     n_table_students = max(1, min(_MAX_CELLS // n_questions, math.ceil(n_students / N_THREADS)))
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
@@ -277,8 +279,8 @@ def visit_nearest(
         for first in first_students.tolist():
             # The group consists of the students `first` to `end` - 1.
             end = min(first + n_table_students, n_students)
-            # The positions in `known_pairs` of the group's known answers. Enter them into the
-            # table.
+            # Enter the known answers of these students into the table. `answers` holds the
+            # positions of these answers in `known_pairs`.
             answers = known_by_student[start_of_student[first] : start_of_student[end]]
             table_row_of_answer = known_student[answers] - first
             cells = table_row_of_answer, known_question[answers]
@@ -306,10 +308,10 @@ def visit_nearest(
 def _take_nearest(
     candidates: IntArray, similarity: FloatArray, n_nearest: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the first `n_nearest` candidates of each row, and their similarities, without gaps.
+    """Return the first `n_nearest` candidates of each row that are not -1, and their similarities.
 
-    A candidate -1 is missing and is left out. A row with fewer candidates ends with -1, with the
-    similarity 0. The shapes are (rows, `n_nearest`), or (rows, candidates) if that is less.
+    If a row has fewer such candidates, it is filled up with -1 and the similarity 0. The shapes are
+    (rows, `n_nearest`), or (rows, candidates) if that is less.
     """
     # A stable sort moves missing candidates to the end and keeps the order of the others.
     order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]

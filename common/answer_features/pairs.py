@@ -15,10 +15,10 @@ import pandas as pd
 # Keys of `Pairs.numbers`. The values are a question's subjects at three levels of the subject tree,
 # from general to specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# A moment is one integer that combines two facts about an answer: a number, which stands for
-# instance for its student and quiz, and the minute when it was given. The moment is
-# number · MINUTES_PER_NUMBER + minute (`Pairs.moments`). MINUTES_PER_NUMBER is nearly four years in
-# minutes. The official dates span less time; `Pairs.moments` clips later dates.
+# A moment is one integer that combines a number and a minute. The minute is the one in which an
+# answer was given. The number may stand, for instance, for the answer's student and quiz. The
+# moment is number · MINUTES_PER_NUMBER + minute (`Pairs.moments`). MINUTES_PER_NUMBER is nearly
+# four years in minutes. The official dates span less time; `Pairs.moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
 # With more pairs than this, `Pairs.combined_number` caches only the result for `_ALWAYS_CACHED`, to
 # save memory. Several groups of features need this result.

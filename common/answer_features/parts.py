@@ -15,8 +15,8 @@ import pandas as pd
 from tqdm import tqdm
 
 # Features are computed for about this many held-out training answers in all, since boosted trees
-# hardly learn more from more answers. Whole parts are held out, and at least one part. A part may
-# be up to a fifth larger than this number.
+# hardly learn more from more answers. Only whole parts are held out, and at least one. A part may
+# be up to a fifth larger than this number, since the number of parts is rounded down.
 _MAX_HELD_OUT = 125_000
 # Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, and
 # its features are computed from the other nine tenths of the answers.
@@ -156,8 +156,8 @@ def _make_first_known(
 
     def fit_first_model(number: int) -> Known:
         is_in_held_out_part = split.part < split.n_held_out
-        # With two models: whether the number of the part is even for model 0, odd for model 1. With
-        # one model: True for all parts.
+        # If there are two models, model 0 must not see the held-out parts with even numbers, and
+        # model 1 those with odd numbers. If there is one model, this is True for all answers.
         is_in_part_of_model = split.part % n_models == number
         known = Known(pairs, answers, held_out=is_in_held_out_part & is_in_part_of_model)
         if "model" in groups:
@@ -181,7 +181,7 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     rows
         The rows of `pairs`, shape (rows,).
     groups
-        Names of groups.
+        Names of groups of features, keys of `GROUPS`.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from common.threads import run_in_threads
 import numpy as np
 from scipy.sparse import csr_matrix
 
-# Number of nearest questions that are kept for each question.
+# Number of most similar questions that are kept for each question.
 _N_NEIGHBOURS = 96
 # Most of the time is spent on a product of two sparse matrices. A student with n answers adds n²
 # multiplications to it. Random students are drawn until their multiplications add up to this
@@ -19,7 +19,7 @@ _BLOCK = 256
 def similar_questions(
     student: IntArray, question: IntArray, n_students: int, n_questions: int
 ) -> tuple[IntArray, FloatArray]:
-    """Find the nearest questions of each question.
+    """Find for each question the questions that are most similar to it.
 
     The similarity of two questions is the number of students who answered both, divided by the
     geometric mean of the number who answered the first question and the number who answered the
@@ -37,8 +37,8 @@ def similar_questions(
     Returns
     -------
     neighbours : array of int32, shape (questions, neighbours)
-        Nearest questions, the most similar first: `_N_NEIGHBOURS`, or all others if there are
-        fewer.
+        The questions that are most similar to each question, the most similar first:
+        `_N_NEIGHBOURS` of them, or all other questions if there are fewer.
     similarity : array of float32, shape (questions, neighbours)
         Their similarities, 0 to 1.
     """
@@ -72,10 +72,10 @@ def similar_questions(
 
 
 def _draw_students(student: IntArray, n_students: int) -> BoolArray:
-    """Draw random students until their multiplications add up to `_MAX_PRODUCTS`.
+    """Draw as many random students as can be compared within `_MAX_PRODUCTS` multiplications.
 
-    A student with n answers takes n² multiplications. Returns whether each student is drawn, shape
-    (students,).
+    The product of the sparse matrices takes n² multiplications for a student with n answers.
+    Returns whether each student is drawn, shape (students,).
     """
     order = np.random.default_rng(0).permutation(n_students)
     n_products = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
@@ -92,10 +92,10 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     Equal values come in the order of their columns.
     """
     # `argpartition` would not do: if several columns hold the k-th largest value, it may return any
-    # of these columns. So find the k-th largest value of each row, sort all values that are not
-    # smaller, and take the first k.
+    # of these columns. So find the k-th largest value of each row, sort all values that are at
+    # least as large, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
-    # The row and the column of each value that is not smaller.
+    # The row and the column of each value that is at least as large.
     row, column = np.nonzero(values >= kth_largest)
     # Sort the values by row, then from the largest to the smallest.
     order = np.lexsort((-values[row, column], row))

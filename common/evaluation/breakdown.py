@@ -22,7 +22,7 @@ import pandas as pd
 FEW = 20
 # Number of subjects that have a group of their own; all other subjects share a group.
 _N_SUBJECTS = 12
-# Stands for the SubjectId of the group of other subjects.
+# The group of all other subjects has this number in place of a SubjectId.
 _OTHERS = -1
 # Each table in `Losses` has at most this many rows.
 _N_LOSS_ROWS = 20
@@ -216,10 +216,15 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
     """Return the questions and the subjects with more wrong predictions than expected.
 
     The expected number of wrong predictions is the number of answers times the share of wrong
-    predictions among all answers. In the table of questions, the column `about` names the most
-    specific subjects of each question. In the table of subjects, the column `about` names the
-    parent of each subject. The argument `subjects` has a row for each question and subject. It is
-    None if the subjects are not known.
+    predictions among all answers.
+
+    Parameters
+    ----------
+    pairs
+        The scored answers (see the module's docstring).
+    subjects
+        A row for each subject of each question, as in `PairFacts.subjects`. None if the subjects
+        are not known.
     """
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# The scoreboard has special rules for scores with one of these two values of `Doubt.mark`.
+# A doubt is a reason why a score may not mean what it seems to mean. Its attribute `mark` names the
+# reason. The scoreboard has special rules for these two marks.
 
 # The code that made the entry was edited after the entry was made.
 EARLIER_CODE = "made by earlier code"

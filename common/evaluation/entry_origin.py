@@ -63,8 +63,9 @@ def judge_submission(
     if record is None:
         return [UNKNOWN_SOURCES]
     folder = submission.parent
-    # In a cross-validation, an entry may be made from the files of the true answers, since each
-    # prediction comes from a model that has not learned from the prediction's fold.
+    # `record.split` names the folds if the entry comes from a cross-validation. Such an entry may
+    # be made from the files of the true answers: each fold is predicted by a model that has learned
+    # from the other folds only.
     if not record.split:
         require_unseen(submission, record, references)
     require_same_sources(submission, record, folder)
@@ -117,8 +118,8 @@ def require_no_shared_rows(
     for name, source_fingerprint in record.made_from.items():
         source = folder / name
         columns = key_columns(source)
-        # Only a file of the same kind as the reference can hold the same rows. The kind is answers,
-        # or judgements in task 3.
+        # The source can hold rows of the reference only if both files hold answers, or both hold
+        # judgements (task 3). Then they have the same key columns.
         if columns is None or columns != key_columns(reference):
             continue
         is_train = source_fingerprint == train_fingerprint
@@ -139,8 +140,8 @@ def key_columns(path: Path) -> tuple[Column, Column] | None:
     """Return the two columns that identify a row of answers or of judgements.
 
     Returns None for a file that holds neither answers nor judgements, such as a template or
-    metadata, and for a missing file. The file is not noted as a file that this process has learned
-    from (`reading.unnoticed_source`).
+    metadata, and for a missing file. Reading the file does not make it a source of the files that
+    this process writes (`reading.unnoticed_source`).
     """
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
@@ -158,8 +159,8 @@ def key_columns(path: Path) -> tuple[Column, Column] | None:
 def read_rows(path: Path, columns: tuple[Column, Column]) -> Rows:
     """Read the two columns that identify a row, and encode each row as one number.
 
-    Faulty rows are left out. The result is empty for a file that is no CSV file. The file is not
-    noted as one that this process has learned from (`reading.unnoticed_source`).
+    Faulty rows are left out. The result is empty for a file that is no CSV file. Reading the file
+    does not make it a source of the files that this process writes (`reading.unnoticed_source`).
     """
     try:
         table = reading.read_valid_rows(reading.unnoticed_source(path), columns)
@@ -233,7 +234,7 @@ def _how_to_repeat(record: Provenance) -> str:
 
 
 def find_doubts(record: Provenance) -> list[Doubt]:
-    """Return the doubts about an entry's score that its record and the kit's code raise."""
+    """Return the reasons to doubt an entry's score that its record and the kit's code show."""
     doubts = doubts_of_run(record)
     if not record.code_changed:
         doubts += earlier_code_doubts(record)
@@ -267,8 +268,9 @@ def code_changed_doubt(script: str) -> Doubt:
 def earlier_code_doubts(record: Provenance) -> list[Doubt]:
     """Return a list with one doubt if the code of an entry has changed since the entry was made.
 
-    Without such a change, the list is empty. An entry may be a blend of several submissions. Then a
-    change of the code that made one of these submissions counts too.
+    Without such a change, the list is empty. An entry may be a blend, which averages the
+    predictions of several submissions. Then a change of the code that made one of these submissions
+    counts too.
     """
     if record.code and has_code_changed(record.script, record.code):
         return [

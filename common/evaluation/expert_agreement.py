@@ -49,7 +49,7 @@ class ExpertPair:
 
 
 def compare_experts(judgements: pd.DataFrame) -> list[ExpertPair]:
-    """Compare every two experts of a panel, in the order of the panel's columns."""
+    """Compare each pair of experts, in the order of the columns of `judgements`."""
     compared = []
     for first, second in combinations(judgements, 2):
         by_first = judgements[first]
@@ -166,14 +166,17 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
 
 
 def count_further(n_first: int, n: int) -> int | None:
-    """Return how many further pairs would tell two rankings apart, if their share stays the same.
+    """Return how many further pairs would make the difference of two rankings significant.
+
+    In the further pairs, the first ranking is assumed to win as large a share as in the pairs so
+    far. A ranking wins a pair of questions if more experts agree with it than with the other one.
 
     Parameters
     ----------
     n_first
-        Number of pairs that speak for the first ranking.
+        Number of pairs that the first ranking wins.
     n
-        Number of pairs that speak for the first or for the second ranking.
+        Number of pairs that the first or the second ranking wins.
 
     Returns
     -------

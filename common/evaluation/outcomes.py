@@ -38,8 +38,8 @@ class Outcomes:
     # Whether each answer was predicted right, shape (answers,). The answers are ordered by part,
     # within a part by unit, and within a unit by question.
     right: BoolArray
-    # True if every answer belongs to a single part. False in task 3, where several experts judge
-    # the same pair. Also False in task 4 if an answer is a target of several masks.
+    # True if no answer belongs to several parts. False in task 3, where several experts judge the
+    # same pair. Also False in task 4 if an answer is a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
@@ -58,8 +58,9 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     Parameters
     ----------
     answers
-        A row for each answer, with the columns UserId, QuestionId, truth and predicted. If there
-        are several parts, the column `part` holds the part of each answer, a whole number from 0.
+        A row for each answer, with the columns UserId, QuestionId, truth and predicted. If the
+        answers are scored in several parts, such as masks or folds, the column `part` holds the
+        number of each answer's part, from 0.
     """
     keys = pair_keys(answers["UserId"], answers["QuestionId"])
     truth = answers["truth"].to_numpy()
@@ -78,8 +79,8 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     # For each answer, the index of its part and student in the flat counts.
     cell = part.astype(np.int64) * n_students + student
     counts = np.bincount(cell, minlength=n_parts * n_students).reshape(n_parts, n_students)
-    # `distinct` tells whether no answer is in two parts. A single part holds each pair of student
-    # and question only once.
+    # `distinct` is True if no answer is in two parts. Within a part, each pair of student and
+    # question appears only once.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
     fingerprint = _fingerprint_arrays(
         keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)

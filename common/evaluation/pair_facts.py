@@ -35,7 +35,7 @@ _COUNT_STARTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 class LeftOut:
     """A part of the page that is left out."""
 
-    # Name of the part.
+    # Name of the part of the page.
     what: str
     # The error, as a sentence.
     why: str
@@ -332,7 +332,7 @@ def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categoric
 
 
 def _group_counts(count: Array) -> pd.Categorical[str]:
-    """Return the group of each number of answers."""
+    """Return, for each number of answers, the group that it falls into, such as "5 to 9"."""
     between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNT_STARTS[1:])]
     names = ["none", *between, f"from {_COUNT_STARTS[-1]:,}"]
     return _group_by_starts(count, _COUNT_STARTS, names)
@@ -351,7 +351,7 @@ def _group_by_starts(
 
 
 def _categorical(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
-    """Return a categorical of names. `index` holds indices of `names`; -1 is the last name."""
+    """Return, as a categorical, the name at each index in `names`; -1 stands for the last name."""
     codes = np.asarray(index)
     codes = np.where(codes < 0, len(names) - 1, codes)
     return pd.Categorical.from_codes(codes, pd.Index(names))

@@ -103,7 +103,7 @@ def _check_other_phase(
     reference_path: Path,
     other_path: Path,
 ) -> str:
-    """Return a sentence on the rows that belong to the phase that is not scored.
+    """Return a sentence for the user about the rows of the other phase, which are not scored.
 
     Raises `InputError` if an extra row belongs to neither phase.
 
@@ -289,10 +289,11 @@ def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
 def _draw_comparison(
     score: Score, total: Mapping[Hashable, Any], best_possible: float | None
 ) -> str:
-    """Draw the score beside the majority and the best possible score, as far as they are known.
+    """Draw the score beside the accuracy of the majority model and the best possible accuracy.
 
+    Each of the two accuracies is drawn only if it is known. The result is "" if neither is known.
     `total` holds the figures of all answers together: the ends of the score's interval and, if it
-    is known, the accuracy of the majority. The result is "" if there is nothing to compare with.
+    is known, the accuracy of the majority model.
     """
     compared_with = {"majority": total.get("majority"), "best possible": best_possible}
     dots = [charts.Dot("this entry", score.value, (total["low"], total["high"]))]
@@ -330,14 +331,14 @@ class _Files:
     reference: Path
     # Probabilities of the predictions; None if there are none.
     probabilities: Path | None
-    # The training answers of the data that the true answers belong to.
+    # The training answers. They belong to the same data as the true answers.
     train: Path
     # The folder of the metadata.
     metadata: Path
 
 
 def evaluate(options: argparse.Namespace, task: Task) -> None:
-    """Score the submission that the flags of task 1 or 2 name; print and write what explains it."""
+    """Score the submission that the flags of task 1 or 2 name; print the score, write its page."""
     phase = choose_phase(options, task)
     files = _find_files(options, task, phase)
     inputs = (files.reference, files.submission, files.probabilities)
@@ -385,7 +386,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
 
 def _doubt_metadata(files: _Files) -> list[Doubt]:
-    """Return a doubt if the page's metadata are of other data than the answers."""
+    """Return a doubt if the page uses metadata that do not belong to the scored answers."""
     read = [path for path in provenance.RUN.sources if path.parent == files.metadata.absolute()]
     return joined_metadata.find_doubts(
         [files.reference], read, "the page's groups by them may mean nothing"

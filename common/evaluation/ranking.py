@@ -27,7 +27,7 @@ MISSING = {"ignored": "which do not count", "disagrees": "which count as disagre
 # Judgements are 1 (left is better) and 2 (right is better). If empty judgements count as
 # disagreement with every ranking, they get this value, which is neither 1 nor 2.
 _NEITHER = 3
-# The title of a note on the page. The note says which scores random rankings reach by luck.
+# The title of a note on the page, which says how high random rankings score by luck.
 LUCK = "Read it with care"
 
 
@@ -280,13 +280,13 @@ class Rival:
     name: str
     # The table of `compare_with_experts`.
     agreement: pd.DataFrame
-    # The pairs on which the scored ranking and this one disagree. The scored ranking is the first
-    # of the two rankings in `Contest`, and this one is the second.
+    # How the experts judge the pairs on which this ranking and the scored ranking disagree. In
+    # `Contest`, the first ranking is the scored one, and the second is this one.
     contest: Contest
 
 
 def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Rival]:
-    """Compare each of several other rankings with the scored ranking.
+    """Compare other rankings, one by one, with the scored ranking.
 
     `ranks` holds the other rankings by name. A ranking is a Series of ranks, with QuestionId as
     index.
@@ -302,9 +302,10 @@ def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Riv
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     """Draw a row for each expert, a row for their mean, and a row for the best expert.
 
-    `figures` is the table of `compare_with_experts`. A row shows the agreement of the ranking with
-    the expert, its interval and, as a mark, the agreement of the other experts with the expert. In
-    the row of the best expert, a band shows the range that random rankings reach.
+    `figures` is the table of `compare_with_experts`. A dot shows how often the ranking agrees with
+    the expert, and a line shows the interval. A diamond shows how often the other experts agree
+    with this expert. In the row of the best expert, a box covers `random_range`, the range from the
+    mean to the 95th percentile of the scores of random rankings.
     """
     dots = {}
     for name, row in figures.iterrows():

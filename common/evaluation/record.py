@@ -20,7 +20,8 @@ from common.tasks import TASK_4, TASKS
 # Results that differ only in these options have the same name. (`provenance.settings` leaves out
 # options that name folders and files.)
 _NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
-# Names of the templates of all tasks. They hold no answers, so no model learns from them.
+# Names of the submission templates of all tasks. Templates hold no answers, so no model learns from
+# them.
 _TEMPLATES = {name for task in TASKS.values() for name in task.template_names}
 
 
@@ -41,8 +42,8 @@ class Evaluation:
     # The true answers, a file or a folder of files.
     reference: Path
     phase: str = ""
-    # Settings as text. Two scores can be compared only if these are equal: how unclear rules of the
-    # challenge were interpreted (task 4), the folds, the set of labels.
+    # Settings as text, such as the folds, the set of labels, or how unclear rules of the challenge
+    # were interpreted (task 4). Two scores can be compared only if their settings are equal.
     rules: str = ""
     # Further figures by name: the share right of each true value (tasks 1, 2), the agreement with
     # each expert (task 3), the accuracy with each mask (task 4) or on each fold. For a related
@@ -106,7 +107,7 @@ class Result:
     code: str = ""
     # Peak memory in bytes until the submission was made.
     memory: int | None = None
-    # Name of the file of outcomes, see `outcomes.write`.
+    # Name of the file that says which answers were predicted right, see `outcomes.write`.
     outcomes: str = ""
     # Short name of the metric; "" for the task's metric.
     metric_name: str = ""
@@ -200,8 +201,9 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
 
 
 def _short_fingerprints(training: Provenance) -> dict[str, str]:
-    """Return the first 12 digits of each source file's fingerprint, by names of folder and file.
+    """Return the first 12 digits of the fingerprints of the files that a submission was made from.
 
+    The keys are the files' names with their folders, such as "train_data/train_task_1_2.csv".
     Submission templates are left out.
     """
     short = {}

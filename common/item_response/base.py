@@ -80,14 +80,14 @@ class BaseItemResponse:
         return self
 
     def _fitted_settings(self) -> Settings:
-        """Return all settings of the fit, given or chosen."""
+        """Return all settings of the fit: those that the user gave, and those that were chosen."""
         return Settings(self.n_dimensions_, self.guessing_, self.seed, self.n_steps, self.log_event)
 
     def _choice_of(self, other: "BaseItemResponse", n_given_levels: int, name: str) -> Choice:
         """Return the settings of this fit; a setting that is None is taken from `other`.
 
         A fit uses all levels of contexts that it is given (MODEL.md explains levels), or leaves all
-        of them out. This fit uses contexts if the fit of `other` used them.
+        of them out. This fit uses its contexts if the fit of `other` has used its own.
 
         Parameters
         ----------
@@ -142,7 +142,8 @@ class BaseItemResponse:
     def uses_context(self) -> bool:
         """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None.
 
-        Contexts that the fit leaves out still serve to find habits (see `ItemResponseOptions`).
+        `ItemResponseOptions` uses even contexts that the fit leaves out: to find the habits of
+        students, such as to click the first option.
         """
         return bool(self._check_fitted().levels)
 
@@ -216,7 +217,7 @@ class BaseItemResponse:
         estimator.n_levels_ = content.n_levels
         estimator.history_ = content.history
         estimator._set_attributes(content.posterior)
-        # Attributes that only this class has, such as the habits of `ItemResponseOptions`.
+        # Set the attributes that only this class has, such as `habits_` of `ItemResponseOptions`.
         estimator._set_class_arrays(content.class_arrays)
         return estimator
 
@@ -229,7 +230,10 @@ class BaseItemResponse:
 
 
 def as_answers(student: npt.ArrayLike, question: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return the ids of answers as arrays, or raise `InputError`."""
+    """Return the student and the question of each answer as arrays of ids.
+
+    Raises `InputError` if there are no answers, or an argument has a wrong shape, dtype or value.
+    """
     student_ids = checks.as_ids("student", student)
     question_ids = checks.as_ids("question", question, len(student_ids))
     if not len(student_ids):

@@ -69,9 +69,11 @@ import scipy.sparse
 # The variance of the effects at the start of a fit. It also enters every estimate of the variance
 # as a guess, which keeps an estimate from few effects from being extreme.
 START_VARIANCE = 0.2
-# In an estimate of the variance, the guess counts as much as this number of effects.
+# In an estimate of the variance, the guess `START_VARIANCE` counts as much as this number of
+# effects.
 _EFFECTS_OF_GUESS = 3.0
-# `accelerate` makes a change that is at most as large as this number of steps of EM.
+# `accelerate` extrapolates a step of expectation maximisation (EM). The change that it makes is at
+# most as large as this number of EM steps.
 _MAX_ACCELERATION = 25.0
 # In one step, a variance is multiplied or divided by at most this factor.
 _MAX_RATIO = 2.0
@@ -120,22 +122,22 @@ class Level:
 
     @cached_property
     def _label_width(self) -> int:
-        """The factor by which `_keys` multiplies a parent: the largest label of a node plus 2.
+        """How many keys `_keys` reserves for each parent: the largest label of a node, plus 2.
 
-        So the labels from 0 to width − 1 fit between the keys of two neighbouring parents. No node
-        has the label width − 1: `find` uses it in place of labels that no node has.
+        They are the keys of the labels 0 to width − 1. No node has the label width − 1: `find` uses
+        it in place of larger labels.
         """
         return 2 + int(self.label.max(initial=0))
 
     @cached_property
     def _keys(self) -> IntArray:
-        """The key of each node, parent · `_label_width` + label. The keys increase, for `find`."""
+        """The key of each node, parent · `_label_width` + label, in increasing order."""
         return self.parent * np.int64(self._label_width) + self.label
 
     def find(self, parent: IntArray, label: IntArray) -> IntArray:
-        """Return the node that has the given parent and label.
+        """Return for each parent and label the position of the node that has them.
 
-        If there is no such node, its place in the result holds the number of nodes.
+        If there is no such node, the result is the number of nodes.
         """
         # A label may be larger than the label of any node. Its key could then equal the key of a
         # node of the next parent. So replace it by width − 1, which is the label of no node.
@@ -169,8 +171,9 @@ class ConditionalTotals(NamedTuple):
     the module's docstring defines: at a leaf they are sums over answers, elsewhere over children.
     """
 
-    # precision / (precision + weight_sum), shape (nodes,). It is 1 if the fit uses no answer of the
-    # node. The better the answers determine the node's effect, the closer it is to 0.
+    # precision / (precision + weight_sum), shape (nodes,). It is 1 if no answer that the fit uses
+    # belongs to the node. The better the answers determine the node's effect, the closer it is
+    # to 0.
     gain: FloatArray
     # gain · weight_sum, shape (nodes,): what the node adds to the weight_sum of its parent.
     weight_above: FloatArray
@@ -185,7 +188,7 @@ class ConditionalTotals(NamedTuple):
 def eliminate(
     levels: tuple[Level, ...], leaf_sums: FloatArray, variance: FloatArray, n_students: int
 ) -> tuple[list[ConditionalTotals], FloatArray]:
-    """Integrate out the effects of contexts, from the leaves to the root.
+    """Integrate the effects of contexts out of the log likelihood, from the leaves to the root.
 
     Parameters
     ----------
@@ -222,8 +225,9 @@ def eliminate(
         conditional = _totals_given_above(node_sums, precision)
         conditional_totals.append(conditional)
 
-        # Integrating out the effects subtracts noise · linear_sum · item_sum from the first d sums
-        # of the student, and noise · item_sum item_sumᵀ from the others.
+        # Integrating out the effects changes the sums of each student (see the module's docstring):
+        # noise · linear_sum · item_sum is subtracted from the first d sums, and
+        # noise · item_sum item_sumᵀ from the others.
         item_sum = node_sums[:, 2:]
         correction[:, :d] += conditional.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, conditional.pull)
@@ -251,8 +255,8 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     # The precisions of the prior and of the likelihood add up. `noise` is the variance of the total
     # if the ability and the total above are known.
     noise = 1 / (precision + weight_sum)
-    # The prior pulls the node's total to the total above. `gain` says how strongly: it is the share
-    # of the prior in the sum of the two precisions.
+    # Without answers, the node's total equals the total above on average. `gain` says how strongly
+    # this prior counts: it is the share of the prior in the sum of the two precisions.
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
@@ -280,7 +284,8 @@ class _Totals:
     student: IntArray
     # The part of the mean that does not depend on the ability, shape (nodes,).
     offset: FloatArray
-    # How much the mean falls with each element of (ability, 1), shape (nodes, k + 1).
+    # How much the mean falls if an element of the vector (ability, 1) rises by 1, shape
+    # (nodes, k + 1).
     pull: FloatArray
     # Variance of the total effect if the ability is known, shape (nodes,).
     noise: FloatArray
@@ -335,7 +340,7 @@ def restore(
     n_students, k = students.mean.shape
     # The means of the student vectors (ability, 1).
     student_vectors = np.concatenate([students.mean, np.ones((n_students, 1), np.float32)], axis=1)
-    # At the root there is no effect: the total is 0.
+    # The root of a tree is a student. It has no effect, so the total effect at the root is 0.
     zeros: FloatArray = np.zeros(n_students, np.float32)
     totals = _Totals(
         student=np.arange(n_students),
@@ -476,7 +481,10 @@ def _sum_effects(
 
 
 def sum_by_label(label: IntArray, columns: Sequence[FloatArray], n_labels: int) -> FloatArray:
-    """Sum each column over the elements that have the same label, shape (labels, columns)."""
+    """Return, for each label and column, the sum over the elements that have the label.
+
+    The result has the shape (labels, columns).
+    """
     return np.stack([np.bincount(label, column, n_labels) for column in columns], axis=1)
 
 
@@ -521,11 +529,11 @@ class SharedEffects(NamedTuple):
     one for each stage, which belongs to all contexts without answers.
     """
 
-    # Posterior mean of each effect, shape (labels + stages,), float32.
+    # Posterior mean of each effect, float32, shape (number of labels + number of stages,).
     mean: FloatArray
-    # Posterior variance of each effect, shape (labels + stages,), float32.
+    # Posterior variance of each effect, float32, in the same shape as `mean`.
     variance: FloatArray
-    # Prior variance of the effects of each stage, shape (stages,).
+    # The prior variance that all effects of a stage have in common, shape (stages,).
     prior: FloatArray
 
 
@@ -540,8 +548,8 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     Parameters
     ----------
     sums
-        Shape (effects, 2). The answers add the first column to the precision of each effect, which
-        is 1 / variance, and the second column to precision · mean.
+        What the answers add to two numbers of each effect, shape (effects, 2): to its precision,
+        which is 1 / variance, and to precision · mean.
     old
         The effects before the step.
     """

@@ -29,10 +29,12 @@ import pandas as pd
 import scipy.sparse
 from scipy.special import ndtr
 
-# If all students together have more pairs of answers than this, a sample of the students is used.
+# A student with n answers has n² pairs of answers. If all students together have more pairs than
+# this, a sample of the students is used.
 _MAX_PAIRS = 200_000_000
-# The first questions of the pairs are taken in blocks. Each block has so few questions that a dense
-# array of shape (questions of the block, all questions) has at most about this many numbers.
+# Pairs of questions are found in blocks. A block holds the pairs whose first question is in a range
+# of questions. The range is so small that a dense array of shape (questions of the range, all
+# questions) has at most about this many numbers.
 _BLOCK = 1 << 21
 
 
@@ -75,7 +77,8 @@ class _Matrices:
     They have a row for each question, a column for each student, and an entry for each answer.
     """
 
-    # 1 for each answer. The products of rows count students who answered both questions.
+    # 1 for each answer. So the scalar product of the rows of two questions is the number of
+    # students who answered both.
     is_answered: Any
     # Right (1) or wrong (0) minus P(right), divided by its standard deviation.
     residual: Any
@@ -148,12 +151,13 @@ def _correlate(
     row = row[is_pair]
     second = second[is_pair]
     n_students = n_common[row, second]
-    # Compute the products below only for first questions that are in a pair.
+    # Drop first questions without a pair, since the products below are not needed for them.
     with_pairs, row = np.unique(row, return_inverse=True)
     first = first[with_pairs]
 
     sum_of_products = _products(matrices.residual, first)[row, second]
-    # By the module's docstring, E[z_j z_k] = −(a_j · a_k) l_j l_k. Sum over the students.
+    # The expectation of a product of residuals is E[z_j z_k] = −(a_j · a_k) l_j l_k, with the
+    # slopes a and the loadings l (see the module's docstring). Sum it over the students.
     expected_sum = -(slopes[first][row] * slopes[second]).sum(axis=1)
     expected_sum *= _products(matrices.loading, first)[row, second]
     return pd.DataFrame(
@@ -191,8 +195,8 @@ def _relative_variances(answers: AnswersOfStudents) -> FloatArray:
     result is the sum of aᵀ V a over all questions, divided by the sum of aᵀ a.
     """
     slopes = answers.items.mean[:, :-1]
-    # S = Σ a aᵀ. The sum of aᵀ V a over the questions is the sum of V[i, j] · S[i, j] over all i
-    # and j. The sum of aᵀ a is the trace of S.
+    # s = Σ a aᵀ. The sum of aᵀ V a over the questions is the sum of V[i, j] · s[i, j] over all i
+    # and j. The sum of aᵀ a is the trace of s.
     s = slopes.T @ slopes
     k = len(s)
     covariance = answers.students.covariance.reshape(-1, k * k)

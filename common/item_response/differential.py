@@ -169,10 +169,10 @@ def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> 
     nuisance = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
     shared = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)
-    # The matrix of a question with few answers may be singular, which `solve` does not accept.
-    # Replace it by the identity: the result of the question becomes NaN below anyway.
+    # For a question with few answers, `nuisance` may be a singular matrix, which `solve` does not
+    # accept. Replace it by the identity: the result of the question becomes NaN below anyway.
     nuisance[~is_enough] = np.eye(2)
-    # The vector shared · nuisance⁻¹ of each question, shape (questions, 2).
+    # For each question, the vector shared · nuisance⁻¹ of the comment above, shape (questions, 2).
     multiplier = np.linalg.solve(nuisance, shared[:, :, None])[:, :, 0]
     information = focal["ii"] - (multiplier * shared).sum(axis=1)
     score = focal["ir"] - (multiplier * total[["ir", "sr"]].to_numpy()).sum(axis=1)

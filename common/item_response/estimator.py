@@ -353,8 +353,9 @@ class ItemResponse(BaseItemResponse):
     def _with_posterior(self, posterior: Posterior, n_levels: int) -> "ItemResponse":
         """Return an estimator with the settings of this one and another posterior.
 
-        `n_levels` is the number of contexts that its predictions take for each pair, such as 2 for
-        a quiz and its group of quizzes.
+        `n_levels` is the number of levels of contexts: how many ids of contexts its predictions
+        need for each pair of student and question. There are 2, for instance, if contexts are a
+        quiz and its group of quizzes.
         """
         estimator = copy(self)
         estimator.n_levels_ = n_levels
@@ -388,9 +389,9 @@ class ItemResponse(BaseItemResponse):
     ) -> Abilities:
         """Return the ability of one student from the student's answers.
 
-        The result is as exact as the result of `transform`; its only student has the id 0. A
-        student without answers has the average ability, whose uncertainty is the variance of the
-        abilities of all students.
+        This is the ability that `transform` finds, up to a small numerical error. The only student
+        of the result has the id 0. A student without answers has the average ability, whose
+        uncertainty is the variance of the abilities of all students.
         """
         posterior = self._check_fitted()
         n_answers = len(np.atleast_1d(question))
@@ -405,8 +406,8 @@ class ItemResponse(BaseItemResponse):
         answers = self._as_further_answers(student_of_answer, question, is_correct, context)
         # The outcome of a right answer is 0.
         is_right = answers.outcome == 0
-        # `transform` would find the same ability, up to the error at which its passes end, but it
-        # has more overhead for a single student.
+        # `transform` would find the same ability, up to a small numerical error, but takes longer
+        # for a single student.
         ability = find_ability(posterior, answers.question, is_right)
         return Abilities(student_ids, ability.mean, ability.covariance)
 

@@ -31,7 +31,8 @@ from tqdm import tqdm
 _HELD_OUT_SHARE = 0.05
 # Largest number of answers that early stopping holds out.
 _MAX_HELD_OUT = 100_000
-# Fewer held-out answers would be too noisy. The fit then takes a fixed number of steps.
+# Early stopping must hold out at least this many answers, since the loss on fewer answers would be
+# too noisy. Otherwise the fit takes a fixed number of steps.
 _MIN_HELD_OUT = 50
 _STEPS_WITHOUT_HELD_OUT = 20
 # Largest number of steps with early stopping.
@@ -46,8 +47,8 @@ _SHARE_WORTH_A_STEP = 0.01
 # With more answers than this, a step takes long. The fit then uses momentum and ends earlier. A fit
 # with contexts never uses momentum, which can make its steps oscillate.
 _MANY_ANSWERS = 2_000_000
-# With momentum, a step begins with the items moved on in the direction of the previous step, by
-# this factor times the change of the items in that step. The first two steps have no momentum.
+# With momentum, the parameters of the items (questions) are changed before a step: by this factor
+# times their change in the previous step. The first two steps have no momentum.
 _MOMENTUM = np.float32(0.7)
 # A fit with momentum uses this larger number in place of `_MIN_GAIN`, so it ends earlier.
 _MIN_GAIN_WITH_MOMENTUM = 3e-3
@@ -94,7 +95,7 @@ class Answers:
         return cls(student, question, outcome=1 - is_right, context=context, n_stages=1)
 
     def take(self, rows: BoolArray) -> "Answers":
-        """Return some of the answers."""
+        """Return the answers for which `rows` is True."""
         return Answers(
             self.student[rows],
             self.question[rows],
@@ -138,8 +139,8 @@ def fit_posterior(
     )
     student_order = rng.permutation(len(student_ids))
     shows_progress = start is None and not is_trial
-    # The plan sets the highest number of steps, the rule that ends them early, and the share of the
-    # answers that is held out for this rule.
+    # `plan` holds the highest number of steps, the rule by which the fit ends earlier, and the
+    # share of the answers that are held out for this rule.
     plan = _make_plan(answers, settings, shows_progress=shows_progress, is_trial=is_trial)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
@@ -190,8 +191,9 @@ def _sort(
 ) -> _SortedAnswers:
     """Sort answers by student and context, with a row for each stage that an answer reaches.
 
-    A context has different effects in different stages: what makes a student answer rightly in a
-    context may have nothing to do with which wrong option the student prefers there.
+    Right and wrong answers have one stage; options have several (see `_reached_stages`). A context
+    has different effects in different stages: what makes a student answer rightly in a context may
+    have nothing to do with which wrong option the student prefers there.
 
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
     """
@@ -404,7 +406,8 @@ class _Plan:
     # Whether one more step learns from the held-out answers too.
     learns_from_held_out: bool
     shows_progress: bool
-    # Whether the fit only tries settings, so that nobody needs it if the user interrupts it.
+    # Whether the fit only tries settings. Nobody needs the result of such a fit if the user
+    # interrupts it, so Control-C then stops the program.
     is_trial: bool
 
 
@@ -437,7 +440,10 @@ def _run_steps(
     held_out: Answers,
     log_event: LogEvent,
 ) -> tuple[Posterior, list[HeldOutScore]]:
-    """Make steps until they gain too little; return the state and the score after each step."""
+    """Make the steps of a fit; return the last state, and the held-out score after each step.
+
+    The steps end at `plan.max_steps`, or when they hardly lower the held-out loss any more.
+    """
     history: list[HeldOutScore] = []
     n_done = 0
     items_before = state.items.mean

@@ -48,8 +48,8 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     """Return the posterior of the students of `answers`, given all their answers.
 
     Questions, variances of effects and effects that students share stay as they are in `posterior`.
-    The result knows only the students of `answers`. What `posterior` knows about these students is
-    not used.
+    The result holds only the students of `answers`. Their abilities depend only on `answers`, even
+    if `posterior` holds abilities of the same students.
     """
     posterior = _add_contexts(posterior, answers.context)
     student_ids, student = number_ids(answers.student)
@@ -265,7 +265,8 @@ def _update_in_turn(
     for _ in range(_MAX_PASSES):
         item_moments = model.moments(items)
         linear, weight = approximate_log_likelihoods(observations, students, item_moments, guessing)
-        # Sparse matrices with a row for each student and a column for each item.
+        # Store the coefficients of the parabolas in sparse matrices, with a row for each student
+        # and a column for each item.
         linear_matrix = observations.matrix(linear, observations.start)
         weight_matrix = observations.matrix(weight, observations.start)
         change = 0.0
@@ -301,7 +302,7 @@ def _put(vectors: Gaussians, position: IntArray, values: Gaussians) -> Gaussians
 
 
 def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
-    """Return a posterior that also knows these students, as average ones."""
+    """Return a posterior to which the new ones among these students are added, as average ones."""
     ids = np.union1d(posterior.student_ids, student_ids)
     # `find_ids` gives every unknown id the position of the average student, so new students begin
     # as average ones. The unknown id −1 is added so that the average student stays the last one.
@@ -310,7 +311,7 @@ def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
 
 
 def _add_questions(posterior: Posterior, question_ids: IntArray) -> Posterior:
-    """Return a posterior that also knows these questions, as average ones."""
+    """Return a posterior to which the new ones among these questions are added, as average ones."""
     ids = np.union1d(posterior.question_ids, question_ids)
     # `find_ids` gives every unknown id the position of the average question, so new questions begin
     # as average ones. The unknown id −1 is added so that the average question stays the last one.
