@@ -247,7 +247,7 @@ class _Converted(io.RawIOBase):
 
 
 def _converting(opener: Opener, convert: Callable[[BinaryIO], Iterator[bytes]]) -> Opener:
-    """Return a function that opens a file and gives what `convert` yields from it."""
+    """Return a function that opens a file and returns its content as `convert` yields it."""
 
     def open_converted() -> BinaryIO:
         file = opener()

@@ -282,7 +282,7 @@ def _publish(
 
 
 def _describe_score(setting: Setting, figures: Mapping[str, Any]) -> str:
-    """Return the words after the score: its deviation over masks, and the rules of the game."""
+    """Return the words after the score: its deviation over the masks, and the rules of the game."""
     n_masks = len(figures["masks"])
     if n_masks == 1:
         return f"(one mask, {setting.rules})"

@@ -402,7 +402,7 @@ class LocalEntry:
 
 @dataclass(frozen=True)
 class Game:
-    """A finished game with one mask."""
+    """A finished game with one mask, which marks the answers to be predicted."""
 
     # The QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
     chosen: IntArray

@@ -202,8 +202,8 @@ def distractors(asked: Asked) -> Columns:
 
     The columns are
 
-    - share_0, share_1 and so on: the share of the known answers to the question that chose the
-      right option, the most popular wrong option, and so on;
+    - share_0, share_1 and so on: the share of the right option, of the most popular wrong option,
+      and so on, among the known answers to the question;
     - distractor: the logit of the probability that the student chooses the question's most popular
       wrong option, given that the student's answer is wrong.
 
@@ -223,7 +223,7 @@ def distractors(asked: Asked) -> Columns:
     if len(wrong):
         chose_most_popular = rank[wrong] == 1
         # `ItemResponse` usually predicts whether an answer is right. Here it predicts whether a
-        # wrong answer chose the most popular wrong option.
+        # student whose answer is wrong chose the most popular wrong option.
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
         fitted.fit(known.student[wrong], known.question[wrong], chose_most_popular)
         probability = fitted.predict_proba(asked.student, asked.question)[:, 1]
@@ -296,7 +296,7 @@ def habits(asked: Asked) -> Columns:
 
 @group(need=STUDENT_METADATA)
 def students(asked: Asked) -> Columns:
-    """Gender, age in years at the start of 2019, and pupil premium."""
+    """Gender, age in years at the start of 2019, and entitlement to pupil premium (1 or 0)."""
     assert asked.pairs.students is not None
     student_rows = asked.pairs.students.iloc[asked.student]
     columns = {
@@ -567,7 +567,7 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
     habit_by_position = []
     for position in range(known.n_options):
         is_chosen = known.option == position + 1
-        # For each known answer: 1 if it chose the position, else 0, minus the usual share.
+        # For each known answer: 1 if the student chose the position, else 0, minus the usual share.
         excess = is_chosen - known.option_share[known.question, position]
         habit, _ = _mean_by_key(key, asked, excess)
         habit_by_position.append(habit)

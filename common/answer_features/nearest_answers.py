@@ -204,9 +204,9 @@ def _divisor_of_shrunk_mean(weight: FloatArray, power: int) -> FloatArray:
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
-    """Compare the option that each answer chose with the options that all students chose.
+    """Compare the option chosen in each answer with the options that all students chose.
 
-    For each answer and each option of its question, the result is 1 if the answer chose this
+    For each answer and each option of its question, the result is 1 if the student chose this
     option, else 0, minus the share of this option among all known answers to the question.
 
     `answer` holds positions in `known`, shape (rows, answers). The result has shape (rows, answers,

@@ -99,7 +99,7 @@ def compare_two(first: str, second: str, by_first: pd.Series, by_second: pd.Seri
 
 @dataclass(frozen=True)
 class Contest:
-    """The experts' judgements of two rankings, on the pairs on which the two disagree."""
+    """How experts decide between two rankings, on the pairs on which the rankings disagree."""
 
     # Number of judged pairs of questions on which the rankings disagree.
     n_pairs: int
@@ -112,8 +112,8 @@ class Contest:
     share: float
     low: float
     high: float
-    # How many further judged pairs it takes for a significant difference between the rankings. 0 if
-    # the difference is significant already; None if the share is exactly one half or not defined.
+    # How many further judged pairs would make the difference between the rankings significant. 0 if
+    # it is significant already; None if the share is exactly one half or not defined.
     n_further: int | None
 
     @property

@@ -268,14 +268,15 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
         resampled_values = metrics.combine_parts(resampled, takes_best=takes_best)
         low, high = np.nanpercentile(resampled_values, (2.5, 97.5))
         table.loc[name, ["share", "low", "high"]] = [value, low, high]
-    # The mean agreement over all pairs of experts. In the row "best", the column stays NaN.
+    # In the row "mean", the column others holds the mean agreement over all pairs of experts. In
+    # the row "best", it stays NaN.
     table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
 
 
 @dataclass(frozen=True)
 class Rival:
-    """Another ranking, compared with the scored one by the same experts."""
+    """Another ranking, compared with the scored one by the judgements of the experts."""
 
     name: str
     # The table of `compare_with_experts`.

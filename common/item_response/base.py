@@ -159,7 +159,7 @@ class BaseItemResponse:
         question: npt.ArrayLike,
         context: npt.ArrayLike | None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return students, questions and contexts to predict as arrays, or raise `InputError`."""
+        """Return the ids of the pairs to predict, and of their contexts, or raise `InputError`."""
         student_ids = checks.as_ids("student", student)
         question_ids = checks.as_ids("question", question, len(student_ids))
         self._check_fitted()

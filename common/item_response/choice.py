@@ -93,7 +93,7 @@ class _Comparison:
     """Compares settings by the losses of held-out answers."""
 
     def __init__(self, answers: Answers) -> None:
-        """Draw the answers to hold out."""
+        """Assign the answers to folds at random, and choose how many folds are held out."""
         n_answers = len(answers.student)
         self._answers = answers
         # The fold of each answer.
