@@ -95,7 +95,7 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     # of these columns. So find the k-th largest value of each row, sort all values that are at
     # least as large, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
-    # The row and the column of each value that is at least as large.
+    # The row and the column of each value that is at least as large as the k-th largest of its row.
     row, column = np.nonzero(values >= kth_largest)
     # Sort the values by row, then from the largest to the smallest.
     order = np.lexsort((-values[row, column], row))
