@@ -29,7 +29,8 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
 
     `slopes` has the shape (questions, dimensions of ability). The model has no guessing and no
     effects of quizzes. The answered mask says which questions a student has answered, right or
-    wrong; this model infers nothing from it. `changes` replaces fields of `Model` by name.
+    wrong. From this mask alone, the model infers nothing about the student. `changes` replaces
+    fields of `Model` by name.
     """
     n_questions, n_dimensions = slopes.shape
     values = {
@@ -69,8 +70,8 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
         quiz_covariance=0.5 * quiz_strengths @ quiz_strengths.T,
         guessing=0.2,
         # The model divides a mask with k ones by √k, so that its Euclidean length is 1. `mask_mean`
-        # is the mean of these scaled masks over students. Its elements lie between 0 and
-        # 1 / √n_questions.
+        # is the mean of these scaled masks over students. Here, its elements are random, between 0
+        # and 1 / √n_questions. This is their value if every student has answered every question.
         mask_mean=rng.random(n_questions) / n_questions**0.5,
         mask_weights=rng.normal(0, 0.4, (n_questions, 2)),
         # mask @ completion[:, j] is the probability that a student has a hidden answer to question

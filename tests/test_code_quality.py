@@ -36,7 +36,7 @@ def top_level_imports(path: Path) -> list[str]:
 
 
 def test_neither_common_nor_a_task_imports_a_task_or_a_related_challenge() -> None:
-    """A user may delete the folder of any task or related challenge."""
+    """A user may delete the folder of any task or challenge, so other code must not import it."""
     for path in python_files("common", *TASKS):
         assert not {*top_level_imports(path)} & {*TASKS, *CHALLENGES, "related_challenges"}, path
 
@@ -49,7 +49,7 @@ def test_common_names_no_related_challenge() -> None:
 
 
 def test_every_folder_in_common_is_a_package() -> None:
-    """Folders without `__init__.py` would be left out of an installed kit."""
+    """Every folder has a file `__init__.py`. Without it, an installed kit would lack the folder."""
     for path in python_files("common"):
         assert (path.parent / "__init__.py").exists(), path.parent
 
@@ -86,7 +86,7 @@ def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
 
 
 def test_every_script_imports_the_kit_before_any_library() -> None:
-    """If a library is missing, the kit can then say so in one line, instead of a traceback."""
+    """The kit, if it is imported first, names a missing library in one line without a traceback."""
     for path in SCRIPTS:
         names = top_level_imports(path)
         not_of_python = [name for name in names if name not in sys.stdlib_module_names]

@@ -15,7 +15,7 @@ import script_inputs
 pytestmark = pytest.mark.slow
 INPUTS = {f"{item.script} < {item.path}": item for item in script_inputs.find_inputs()}
 INPUT_BY_COMMAND = {item.command: item for item in INPUTS.values()}
-# Number of cases that are tried for each file, unless KIT_MALFORMED is `all`.
+# Number of ways to damage each file that the tests try, unless KIT_MALFORMED is `all`.
 N_SAMPLED = 3
 
 
@@ -40,6 +40,6 @@ def test_malformed_files_are_refused(kit: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", INPUT_BY_COMMAND, ids=INPUT_BY_COMMAND)
 def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
-    """A script that refused every file would pass the test of malformed files, but not this one."""
+    """This test fails if a script refuses every file, which the test of malformed files allows."""
     done = INPUT_BY_COMMAND[command].run(kit)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,7 +15,7 @@ CODE_PAGE = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 
 def test_the_longest_cell_fits_a_c_long_of_32_bits() -> None:
-    """On Windows, a C long has 32 bits, and Python refuses a larger limit."""
+    """The limit of a CSV cell's length fits a C long, which has only 32 bits on Windows."""
     assert csv.field_size_limit() < 2**31
 
 

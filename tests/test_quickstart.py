@@ -43,9 +43,9 @@ LONG_PARTS = (
     LongPart("task_4/pytorch/train_model.py", "N_STEPS = 300", "N_STEPS = 60"),
     LongPart("task_1/sample_model_gradient_boosting.py", '"max_iter": 100', '"max_iter": 20'),
     LongPart("task_2/sample_model_gradient_boosting.py", "N_TREES = (100, 50)", "N_TREES = (25,)"),
-    # Each of the next three numbers is a limit of training answers. If there are more answers, the
-    # model saves time: it holds out a smaller part of the answers, uses fewer features, or does not
-    # choose its settings. So lower the limits.
+    # Each of the next three constants is a number of training answers. With more answers than this,
+    # a model saves time: it holds out a smaller share of the answers, uses fewer features, or does
+    # not choose its settings. So lower these numbers.
     LongPart("common/answer_features/parts.py", "_MAX_HELD_OUT = 125_000", "_MAX_HELD_OUT = 2_000"),
     LongPart(
         "task_2/sample_model_gradient_boosting.py", "WITH_CONTEXTS = 100_000", "WITH_CONTEXTS = 0"
@@ -107,9 +107,10 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
     """In a fresh clone, the quickstart makes the splits and scores all sample models.
 
-    Only the blends are left out, because they take long. The scores are in the record of scores and
-    in the table. A second run scores nothing and shows the same table. To save time in this test,
-    fits are short, pages are empty, and no curve of the accuracy after each question is measured.
+    Only the models that blend other models are left out, because they take long. The scores are in
+    the record of scores and in the table. A second run scores nothing and shows the same table. To
+    save time in this test, fits are short, pages are empty, and no curve of the accuracy after each
+    question is measured.
     """
     kit = without_pages(copy_kit(tmp_path / "a kit"))
     for part in LONG_PARTS:
@@ -374,7 +375,7 @@ def test_output_may_be_cut_off(quick_kit: Path) -> None:
 
 
 def add_broken_model(kit: Path) -> Path:
-    """Add a sample model to task 1 that prints 20 lines and fails; return its path."""
+    """Add a sample model to task 1 whose script prints 20 lines and fails; return its path."""
     broken = kit / "task_1/sample_model_broken.py"
     broken.write_text("""import sys
 for number in range(20):
@@ -475,7 +476,7 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
-    """The model runs first and prints "trained". The evaluation's failure does not show this."""
+    """The model runs first and prints "trained". The message about the evaluation omits this."""
     without_scoreboard(quick_kit)
     (quick_kit / "task_2/sample_model_majority.py").unlink()
     model = quick_kit / "task_1/sample_model_majority.py"

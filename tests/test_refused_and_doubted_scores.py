@@ -37,7 +37,7 @@ def kit(split_kit: Path, tmp_path: Path) -> Path:
 
 
 def read_last_doubts(kit: Path) -> list[str]:
-    """Return the doubts about the last score in the record."""
+    """Return the reasons to doubt the last score in the record."""
     return read_results(kit / "data/test_output/results.jsonl")[-1].doubts
 
 
@@ -311,8 +311,8 @@ def test_guesses_of_a_related_challenge_are_not_scored_on_other_queries(kit: Pat
 def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) -> None:
     """A user makes a submission, edits the code, and scores the submission once more.
 
-    The evaluation then prints a note, the record of scores gets a doubt, and a comparison says that
-    the code has changed. A new submission by the edited code has no note.
+    The evaluation then prints a note, the record of scores marks the score as doubtful, and a
+    comparison says that the code has changed. A new submission by the edited code has no note.
     """
     # An entry that differs from the majority model only by its name.
     script = add_to_model(kit, "idea", lines="")

@@ -171,7 +171,7 @@ def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
 
 
 def add_own_files(kit: Path) -> None:
-    """Add files as users do in a clone, with imports and links that lead nowhere."""
+    """Add files as users do in a clone. Modules and pages that the files name are missing."""
     for folder in (".", "data", "task_1", "task_4", "related_challenges/cloze", "experiments"):
         (kit / folder).mkdir(exist_ok=True)
         (kit / folder / "my_code.py").write_text("import os,task_2.a,no_such_library\n")
@@ -219,14 +219,14 @@ def add_model_with_quiz_feature(kit: Path) -> None:
 class Rates:
     """A feature of answers, the rate, and what it depends on.
 
-    The rate of an answer is the share of right ones among the student's other answers in the same
-    quiz. It is computed for each row: first the training answers of the local split, then the
-    answers that the template lists for prediction.
+    The rate of an answer is the share of right ones among the student's answers in the same quiz,
+    without those in the answer's own fold. It is computed for each row: first the training answers
+    of the local split, then the answers that the template lists for prediction.
     """
 
     answers: pd.DataFrame
     template: pd.DataFrame
-    # The rate and the fold of each row.
+    # The rate and the fold of each row. All answers to predict are in one fold of their own.
     rate: FloatArray
     fold: IntArray
     # A number that is equal for two rows if their student and their quiz are the same.

@@ -153,8 +153,9 @@ def write_zip(
 
 
 def make_bundles(folder: Path, *flags: object) -> Path:
-    """Make real bundles in a folder and unpack them; return the folder of the unpacked bundle.zip.
+    """Make bundles with hosting/make_bundle.py and unpack their zips; return the folder `bundle`.
 
+    With the flag --tasks, this is the folder of the unpacked bundle.zip, which holds these tasks.
     The output of the script is written to said.txt.
     """
     output = succeeds(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])

@@ -213,9 +213,9 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
             f"{file.task}{other_way}"
         )
     script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, other_way)
-    # Refuse a file that was learned from other training answers: they might include answers that
-    # the blend predicts. `made_from` holds the fingerprint of each source file, by its path, which
-    # is relative to the folder of `file`.
+    # Refuse probabilities by a model that has learned from other training answers: they might
+    # include answers that the blend predicts. `made_from` holds the fingerprint of each source
+    # file, by its path, which is relative to the folder of `file`.
     if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
         if record.made_from:
@@ -281,8 +281,9 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    A command is a script with its flags. `note_part` notes the sources and the code of each
-    command. The records of the files that this process writes later then name them.
+    A command is a script with its flags. `note_part` notes the source files and the code of each
+    command. The records of the files that this process writes later then name these source files
+    and this code.
 
     Returns
     -------

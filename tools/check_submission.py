@@ -70,7 +70,8 @@ def main() -> None:
     if options.task is None and challenge is None:
         challenge = challenge_of(options.file)
     if challenge:
-        # A related challenge has a script of its own for this, which gets the whole command line.
+        # A related challenge has its own script that checks submissions. It gets all flags of the
+        # command line except --challenge.
         sys.exit(run_check_of_challenge(challenge))
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 def challenge_of(file: Path) -> str | None:
-    """Return the name of the related challenge whose folder holds a file; None without one."""
+    """Return the name of the related challenge whose folder holds a file, or else None."""
     path = Path(os.path.realpath(file))
     for name in find_challenges():
         if path.is_relative_to(layout.RELATED_DIR / name):
@@ -246,7 +247,10 @@ def warn_of_local_training(path: Path) -> list[str]:
 
 
 def how_to_upload(path: Path, task: Task) -> list[str]:
-    """Say which zip to upload; nothing for a zip, or for a submission for the local split."""
+    """Return a list with one line, which says which zip to upload.
+
+    The list is empty if the submission is a zip itself, or is for the local split.
+    """
     zipped = path.with_suffix(".zip")
     if path.suffix.lower() == ".zip" or is_local(path):
         return []

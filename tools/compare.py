@@ -47,7 +47,7 @@ from tools.which_task import task_of
 
 import numpy as np
 
-# Resamples of the bootstrap.
+# Number of resamples of the bootstrap.
 N_DRAWS = 2000
 # Two scores that differ by less than this are the same score, computed with other rounding.
 _SAME_SCORE = 1e-9
@@ -79,7 +79,7 @@ class Candidate:
     # not in the record.
     number: int
     task: Task
-    # Phase, rules and kind of the answers, in words.
+    # The test in words: phase, rules (see `AnswerSet`) and origin of the answers.
     where: str
     # A function that returns which answers were predicted right. For a score in the record, it
     # reads a file.
@@ -136,7 +136,7 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
 
 
 def describe_test(phase: str, rules: str, origin: Origin) -> str:
-    """Return phase, rules and origin of the answers, in words."""
+    """Return a phrase that names the phase, the rules (if any) and the origin of the answers."""
     return ", ".join(filter(None, (name_of_phase(phase), rules, origin.answers)))
 
 
@@ -594,7 +594,7 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     n_only_a = int((a.right & ~b.right).sum())
     n_only_b = int((b.right & ~a.right).sum())
     counts = f"only A is right on {n_only_a:,} answers, only B on {n_only_b:,}"
-    # In task 4, several masks may count the same answer.
+    # In task 4, the same answer may be a target of several masks.
     if not a.distinct:
         return f"{counts}; no test by McNemar: the same answers are counted several times"
     n_differing = n_only_a + n_only_b

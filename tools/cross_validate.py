@@ -140,7 +140,7 @@ def main() -> None:
 
     folds_text = describe_folds(options)
     scored = evaluate(options, task, train, script, flags, runs, folds_text)
-    # Every fold may raise the same doubt: say it once.
+    # Several folds may give the same reason to doubt the score: keep it once.
     scored = replace(scored, doubts=keep_first_of_each_mark(doubts))
     record.append_result(options.output_dir, scored)
     deviation = statistics.stdev(run.accuracy for run in runs)
@@ -231,7 +231,7 @@ def evaluate(
     predictions = [run.predicted.assign(part=index) for index, run in enumerate(runs)]
     targets = pd.concat(predictions)
     memories = [run.training.memory for run in runs if run.training.memory is not None]
-    # The rules of the game belong to the score of an entry of task 4. Flags may change these rules.
+    # In task 4, also record the rules of the game, which flags may change.
     rules = folds_text
     if task.form is Form.ENTRY:
         rules = f"{read_rules(options)}, {folds_text}"
@@ -256,7 +256,7 @@ def evaluate(
 
 
 def doubt_changes(code: EntryCode, fingerprint_before: str, runs: Sequence[FoldRun]) -> list[Doubt]:
-    """Return a doubt if the code of an entry changed while the folds ran.
+    """Return a reason to doubt the score if the code of an entry changed while the folds ran.
 
     `code` says where the code lies. An entry in the kit was copied first, and the folds ran the
     copy, which does not change. For any other entry, `fingerprint_before` is the fingerprint of its
@@ -395,7 +395,7 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
         seeds = [options.seed, repeat]
         fold_of_answer = assign_folds(group, options.folds, seeds)
         if is_entry:
-            # With the third seed, 1, the choice of targets does not depend on the choice of folds.
+            # The third seed, 1, makes the choice of targets independent of the choice of folds.
             is_target = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
             answers = answers.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
         for k in range(options.folds):
@@ -443,7 +443,8 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     script
         The entry's script as the user knows it. The record names a temporary copy of it.
     template
-        The file that lists the answers to predict. The submission may be made from it.
+        The file that lists the answers to predict. A submission that was made only from this file
+        has learned from unknown answers.
     """
     if record is None:
         return [UNKNOWN_SOURCES]
@@ -498,8 +499,9 @@ def play_fold(
         doubts.append(replace(doubt, sentence=sentence))
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds_of_game = time.perf_counter() - started
-    # The record of the weights says how they were trained. A user's trainer may write no record.
-    # The seconds of a score of task 4 are the seconds of the game, without the training.
+    # `training` says how the weights were trained. If a user's trainer has written no record, only
+    # the trainer is known. In task 4, the recorded seconds are those of the game, without the
+    # training.
     code_played = fingerprint_code(copy, source_code.fingerprint(trainer))
     training = weights_origin.record or Provenance(str(trainer), {}, seconds_of_game)
     training = replace(training, seconds=seconds_of_game, code=code_played)
@@ -511,7 +513,7 @@ def name_fold(fault: str, entry: Path, fold: Fold) -> str:
     # A message of `run_script` names the fold already.
     if fold.title in fault:
         return fault
-    # Leave out the temporary paths: of the copied entry, and of the folder of the fold.
+    # Leave out the paths of the copied entry and of the folder of the fold, which are temporary.
     for path in (fold.folder / entry.resolve().name, fold.folder):
         fault = without_folder(fault.removeprefix(f"{path}: "), path)
     return f"{cli.show(entry.resolve())}: {fold.title}: {fault}"

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def describe_machine() -> dict[str, str]:
-    """Return the facts about this machine, each by its title."""
+    """Return the facts about this machine. The keys are their titles."""
     return {
         "kit": describe_kit(ROOT),
         "processor": f"{find_processor()}, {platform.machine()}, {describe_cores()}",
@@ -186,7 +186,10 @@ def describe_library(library: Mapping[str, Any]) -> str:
 
 
 def describe_variables(environment: Mapping[str, str]) -> str:
-    """Return the environment variables that are set and change threads or kernel."""
+    """Return the settings of the environment variables that change threads or OpenBLAS's kernel.
+
+    `VARIABLES` lists these variables. Those that are not set are left out, except OMP_NUM_THREADS.
+    """
     settings = [f"{name}={environment[name]}" for name in VARIABLES if name in environment]
     if "OMP_NUM_THREADS" not in environment:
         settings.append("OMP_NUM_THREADS is not set")

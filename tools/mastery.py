@@ -43,7 +43,7 @@ import numpy as np
 import pandas as pd
 
 # Levels of the tree of subjects: areas of mathematics (1), parts of areas (2), topics (3). The root
-# is left out: it is all of mathematics, so its mastery would tell no more than the ability.
+# is left out: it is all of mathematics, so its mastery would only repeat the ability.
 _TREE_LEVELS = (1, 2, 3)
 # The page shows at most this many students, unless --students names the students to show.
 _N_SHOWN = 30
@@ -161,8 +161,8 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
     # Go through the levels from the deepest one up. `subject` stays the deepest subject of a
-    # question until the loop reaches the level of this subject. From there on, `subject` rises with
-    # the loop: to the parent of the subject, to the parent of the parent, and so on.
+    # question until the loop reaches the level of this subject. From there on, each round replaces
+    # `subject` by its parent.
     for column in reversed(range(len(_TREE_LEVELS))):
         is_at_level = level_of_subject[subject] == _TREE_LEVELS[column]
         path[rows, column] = np.where(is_at_level, subject, n_subjects + subject)
@@ -231,8 +231,8 @@ def class_page(
 ) -> str:
     """Return the page on a class: students by areas, and the topics that need help most.
 
-    `by_abilities` says whether the shares follow from the abilities alone, without effects of
-    subjects.
+    `by_abilities` says whether the model predicts the shares from the students' abilities alone,
+    without effects of subjects.
     """
     mastery_of_class = mastery[mastery["UserId"].isin(students)]
     # The areas have the smallest level, the topics the largest one. Concepts have a single level,

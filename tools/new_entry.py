@@ -266,7 +266,10 @@ def commands(task: str, entry: Path) -> list[tuple[str, str]]:
 
 
 def prediction_commands(task: str, script: str) -> list[tuple[list[str], str]]:
-    """Return the commands of a script of task 1 or 2."""
+    """Return the commands for a script of task 1 or 2.
+
+    Each command is a list of the words after `python`, with its purpose.
+    """
     flags = script_flags.flags_of(Path(task))
     return [
         ([script, *flags.predict], "predict the local split"),
@@ -276,7 +279,10 @@ def prediction_commands(task: str, script: str) -> list[tuple[list[str], str]]:
 
 
 def package_commands(package: str) -> list[tuple[list[str], str]]:
-    """Return the commands of an entry of task 4, which is a folder."""
+    """Return the commands for an entry of task 4, whose folder in the kit is `package`.
+
+    Each command is a list of the words after `python`, with its purpose.
+    """
     flags = script_flags.flags_of(Path(PACKAGE_TASK))
     return [
         ([f"{package}/train_model.py", *flags.predict], "learn from the local split"),
@@ -287,7 +293,10 @@ def package_commands(package: str) -> list[tuple[list[str], str]]:
 
 
 def task_3_or_related_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
-    """Return the commands of a script of task 3 or of a related challenge."""
+    """Return the commands for a script of task 3 or of a related challenge.
+
+    Each command is a list of the words after `python`, with its purpose.
+    """
     flags = script_flags.flags_of(Path(task))
     steps = [
         ([f"{task}/{entry.name}", *flags.predict], "predict"),

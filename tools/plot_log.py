@@ -26,7 +26,7 @@ _DRAWN_WITH = {"held_out_loss": "loss"}
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
 # Names of curves that share a chart.
 _CURVE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
-# Larger values are not drawn: a sum of them, as in the scale of a chart, could overflow.
+# Larger values are not drawn: sums of them, which the scale of a chart needs, could overflow.
 _LARGEST = 1e100
 
 
@@ -98,7 +98,7 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def _add_points(run: Run, event: dict[str, Any]) -> None:
-    """If an event is a step, add a point for each quantity of the event to a run."""
+    """Add to a run a point for each quantity of an event; do nothing if the event is no step."""
     step = event.get("step")
     if not _is_number(step):
         return

@@ -18,7 +18,7 @@ from common.pages import Html
 import numpy as np
 import pandas as pd
 
-# Cells of the map, from left to right and from bottom to top.
+# Numbers of cells of the map, from left to right and from bottom to top.
 _COLUMNS = 34
 _ROWS = 22
 _MAP_HEIGHT = 250.0
@@ -28,7 +28,7 @@ _RADIUS = 2.8
 
 
 def map_chart(parameters: pd.DataFrame) -> Html:
-    """Draw how many questions have which difficulty and discrimination, a cell for each range.
+    """Draw a map of the questions, with cells for ranges of difficulty and discrimination.
 
     At each end of an axis, the 0.5 % most extreme questions may be outside of the chart. The
     opacity of a cell shows its number of questions.

@@ -233,7 +233,7 @@ def _write_csv(table: pd.DataFrame, file: Any) -> None:
 
 
 def make_page(tables: Tables, origin: Origin, source: str) -> str:
-    """Return the page on the questions: parameters, fit, pairs, groups, reliability, information.
+    """Return the HTML page on the questions, with the contents of all `tables`.
 
     `source` says which answers the model has learned from, `origin` whether they are official.
     """
@@ -278,7 +278,8 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
     is_misfit = tested["p_adjusted"] <= _SIGNIFICANT
     is_large_misfit = is_misfit & (tested["misfit"] > _SMALL_MISFIT)
     clearest = tested.sort_values("p", kind="stable").head(_N_SHOWN)
-    # For each question, the observed and expected shares in groups of students by ability.
+    # For each question, observed and expected shares of right answers in groups of students with
+    # similar abilities.
     groups_by_question = tables.fit_groups.groupby("question")
     return {
         "n_tested": len(tested),

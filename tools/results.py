@@ -115,7 +115,7 @@ def _has_types(result: Result) -> bool:
 
 
 def _has_valid_numbers(result: Result) -> bool:
-    """Return whether all numbers are small enough, and seed and memory are not negative."""
+    """Return whether all numbers are below `_MAX_NUMBER`, and seed and memory are not negative."""
     values = [*vars(result).values(), *result.parts.values()]
     numbers = [value for value in values if isinstance(value, int | float)]
     are_small = all(abs(number) < _MAX_NUMBER for number in numbers)

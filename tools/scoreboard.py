@@ -127,7 +127,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Scores that can be compared: one task, phase, version of the rules, and set of answers."""
+    """Scores on one task and phase, by the same rules. The scores in `rows` can be compared."""
 
     # Where the answers come from.
     origin: Origin
@@ -270,7 +270,8 @@ def published_rows(result: Result) -> list[Row]:
     """Return the published scores that a result on official answers can be compared with."""
     rows = []
     for published in PUBLISHED:
-        # `published.rules` is a part of the rules in words, such as "targets may be asked".
+        # The rules of the result must contain `published.rules`, a phrase such as "targets may be
+        # asked".
         is_official = result.origin is Origin.OFFICIAL
         is_same_test = (published.task, published.phase) == (result.task, result.phase)
         if is_same_test and is_official and published.rules in result.rules:
@@ -329,8 +330,8 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
         latest = latest_of_row[key]
         is_current = key.code == latest_of_model[model].code
         # `latest.doubts` may include the doubt that the code has changed since; `model.doubts`
-        # never does. Rows of former code do not need this doubt, because they stand under a title
-        # that says it.
+        # never does. Rows of former code do not need this doubt: the page lists them under the
+        # title "Scores of earlier code".
         doubts = latest.doubts if is_current else model.doubts
         details = [*doubts, *details_by_model[model]]
         is_interrupted = key.position is not None
@@ -352,12 +353,12 @@ def model_of(result: Result) -> Model:
     """Return the key of the model that a result belongs to.
 
     Two results belong to one model if they have the same name with the same options, the same
-    script, the same source files and the same reasons to doubt the score. The doubt that the code
-    has changed since does not count, because versions of the code are versions of one model.
+    script, the same source files and the same reasons to doubt the score. One reason is ignored
+    here: that the code has changed since. Versions of the code are versions of one model.
     """
     # A notebook's model is called after the notebook if its user has given it no name. Such a
-    # notebook may have held any model. So each of its scores counts as a new model, which its time
-    # tells from the others.
+    # notebook may have held any model. So each of its scores counts as a model of its own, and the
+    # time of the score is a part of the key.
     is_unnamed = result.script == provenance.NOTEBOOK and result.model == provenance.NOTEBOOK
     sources = result.learned_from
     return Model(
@@ -432,7 +433,8 @@ def describe_sources(
             described.append(f"from {name} {digest[:6]}")
         elif some_model_lacks_file:
             described.append(f"from {name}")
-    # If no file differs, but another model has other sources, this model has only a part of them.
+    # If nothing is described yet, all models have learned from every file of this model. If another
+    # model has other sources nevertheless, it has learned from more files.
     if not described and any(sources != own_sources for sources in known_sources):
         described.append("from fewer files")
     return described

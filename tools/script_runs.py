@@ -242,8 +242,8 @@ def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[
 
     `options` are the options in the record, by name. `flags` are the same options as words of a
     command line, such as "--seed" and "3". In a forged record, the value of an option may itself be
-    a flag, such as --output_dir. So a word that begins with -- may be passed only if it is the name
-    of a recorded option, the script declares it, and it appears once.
+    a flag, such as --output_dir. So a word that begins with -- may be passed only if it appears
+    once, is the name of a recorded option, and is a flag that the script declares.
     """
     if not flags:
         return None
@@ -345,8 +345,9 @@ def _defines_build_parser(script: Path) -> bool:
 def metadata_flags(
     script: Path, metadata_dir: Path | None, kit_copy: Path | None = None
 ) -> list[object]:
-    """Return the flag --metadata_dir; nothing without a folder or if the script lacks the flag.
+    """Return the flag --metadata_dir and its value, the folder.
 
+    Returns an empty list if `metadata_dir` is None, or if the script does not have this flag.
     `kit_copy` is the temporary copy of the kit in which the script lies, or None.
     """
     if metadata_dir is None or "--metadata_dir" not in declared_flags(script, kit_copy):

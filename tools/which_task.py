@@ -7,7 +7,7 @@ from common import reading, zips
 from common.errors import InputError, quote
 from common.tasks import TASK_4, TASKS, Form, Task
 
-# Tasks whose scripts predict pairs.
+# Tasks whose scripts predict a value for each pair of a student and a question.
 _TASKS_WITH_PREDICTIONS = [task for task in TASKS.values() if task.form is Form.PREDICTIONS]
 # Tasks whose submissions are CSV files.
 _TASKS_WITH_CSV = [task for task in TASKS.values() if task.form is not Form.ENTRY]

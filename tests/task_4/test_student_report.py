@@ -131,8 +131,8 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
 ) -> None:
     """At each ability, the number of right answers among ten hidden answers is binomial.
 
-    The session draws such a number from the posterior many times. The distribution of these numbers
-    must be near the mean of the binomial distributions over the posterior of the ability.
+    `session.hidden_counts` holds many posterior draws of this number. Their distribution must be
+    near the mean of the binomial distributions over the posterior of the ability.
     """
     session = sessions[student]
     density = density_after(session.steps.is_right[1:])
@@ -152,9 +152,9 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
 def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one() -> None:
     """A test may end early, as soon as the standard error of the ability is small enough.
 
-    A shorter test has the same figures as the beginning of a test of twelve questions with the same
-    student. A session's table `steps` has a row for the time before the first question, and a row
-    after each question.
+    Up to its end, such a test must equal a test of twelve questions with the same student. The
+    table `steps` of a session has a row for the time before the first question, and a row for the
+    time after each question.
     """
     n_students, n_questions = 25, 60
     rng = np.random.default_rng(2)
@@ -196,7 +196,7 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
 def test_the_ability_is_the_mean_over_the_whole_bank(
     n_questions_of_file: int, hidden_questions: list[int]
 ) -> None:
-    """A student's figures are means over the 20 questions of the bank, whatever the file holds.
+    """A student's ability and share are means over all 20 questions of the bank.
 
     The bank is the set of questions that the model knows. The file of answers has more questions or
     fewer. Answers to the questions `hidden_questions` are hidden, and these questions are never
@@ -215,7 +215,7 @@ def test_the_ability_is_the_mean_over_the_whole_bank(
 
     # Ask the first student all questions whose answers are not hidden.
     askable = set(range(n_questions_of_file)) - set(hidden_questions)
-    # `ask` returns a session for each of the students in `rows`.
+    # `ask` returns the session (the test) of each student, by the student's row in `reference`.
     sessions = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))
     session = sessions[0]
     # `steps` has a row for the time before the test, then a row for each question asked.
@@ -319,7 +319,7 @@ class Report:
 
     @property
     def is_prediction_right(self) -> Any:
-        """Whether the prediction, the more probable outcome, is right, for each hidden answer."""
+        """Whether each hidden answer is predicted right: it has the more probable outcome."""
         return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 
@@ -608,7 +608,8 @@ class PrivateStudent:
     student: int
     # The answers of the private phase.
     answers: pd.DataFrame
-    # The script and its flags, which name the mask IsTarget_4.
+    # The script and its flags. They name the mask IsTarget_4, the column that says which answers
+    # are hidden.
     command: list[Any]
     # The page that the script writes.
     page: Path

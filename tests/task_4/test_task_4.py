@@ -74,7 +74,7 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     binary_data[student, question] = answers.IsCorrect
     targets[student, question] = answers.IsTarget
     can_query[student, question] = 1
-    # The arrays that the entry gets: of the two arrays of answers, only the revealed answers.
+    # The entry gets these copies of `data` and `binary_data`, which hold only the revealed answers.
     masked_data = np.zeros_like(data)
     masked_binary_data = np.zeros_like(data)
     for _ in range(10):
@@ -112,15 +112,15 @@ def read_split(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def read_score(folder: Path, name: str = "task_4") -> float:
-    """Return the score in a text file."""
+    """Return the score that an evaluation has written into a folder."""
     return float((folder / f"scores_{name}.txt").read_text().removeprefix("score:"))
 
 
 @pytest.fixture(scope="module")
 def kit(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with the baseline trained on its local split.
+    """Return a kit in which the baseline, the package task_4/numpy, is trained on the local split.
 
-    The fixture `scores` trains the other packages in it.
+    The fixture `scores` also trains the other packages in this kit.
     """
     return Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("task_4") / "kit"))
 
@@ -223,8 +223,9 @@ def test_the_page_tells_what_was_scored_and_how(evaluated: Evaluated) -> None:
 def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     """The matrix counts the targets by their outcome (rows) and their prediction (columns).
 
-    The diagonal counts the right predictions. Their share of all targets is the baseline's score,
-    which `most_popular_score` computes in another way.
+    Targets are the answers that the entry must predict. The diagonal counts the right predictions.
+    Their share of all targets is the baseline's score, which `most_popular_score` computes in
+    another way.
     """
     valid = evaluated.valid
     # The first row is a part of the heading.
@@ -418,7 +419,7 @@ class EvaluatedPhase:
     sequences: pd.DataFrame
     # The answers of the students who were examined.
     answers: pd.DataFrame
-    # The score with each mask, computed in plain pandas.
+    # The score with each mask (a column that says which answers are hidden), by plain pandas.
     expected_scores: list[float]
 
     @property
@@ -577,7 +578,7 @@ class Packed:
     # The zip that task_4/package.py has written, and what this script has written to stderr.
     zip_by_script: Path
     warning: str
-    # A zip of all files of the folder.
+    # A zip of all files in `folder`, made without the script.
     zip_by_hand: Path
 
 
@@ -702,7 +703,10 @@ WRONG_NAME = (
 
 @pytest.fixture
 def misnamed(package: Path) -> Path:
-    """Return a trained package with a further saved model of a wrong name, weights/mine.PT."""
+    """Return a trained package with one more saved model, weights/mine.PT.
+
+    The challenge's guide asks for names that begin with model_task_4_.
+    """
     (package / "weights").mkdir()
     (package / "weights/mine.PT").touch()
     return package
@@ -807,7 +811,7 @@ def test_without_weights_the_evaluation_names_the_command_that_trains_them(split
 
 @pytest.mark.parametrize("folder", ["", "task_4"])
 def test_without_an_entry_the_evaluation_names_the_packages(kit: Path, folder: str) -> None:
-    """The guide tells users to run `python local_evaluation.py` in the folder task_4."""
+    """The guide tells users to run `python local_evaluation.py` in task_4, which names no entry."""
     message = fails(["task_4/local_evaluation.py"], kit=kit, cwd=kit / folder)
     names = sorted(path.parent.name for path in kit.glob(f"task_4/*/{ENTRY_FILE}"))
     assert {*PACKAGES} <= {*names}
@@ -849,7 +853,7 @@ def scores(kit: Path) -> dict[str, float]:
         printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
         score = read_score(kit / name)
         assert f"score {score:.4f} (one mask, targets may not be asked, " in printed
-        # The evaluation has no doubts about the score, which it would print as notes.
+        # The evaluation prints a note for each reason to doubt the score. Here, it has none.
         assert "note: " not in printed
         score_by_name[name] = score
     return score_by_name
@@ -867,12 +871,12 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     for phase in layout.PHASES:
         path = kit / "data/test_data" / TASK_4.answers_name(phase)
         reference = read_reference(path, N_QUESTIONS)
-        # The table `targets` has the masks as its keys.
+        # The keys of the dict `targets` are the names of the masks.
         first_five_masks = sorted(reference.targets)[:5]
         for mask in first_five_masks:
             game = play(LocalEntry(entry_module.Submission()), reference, mask)
             is_prediction_right.append(game.prediction == game.truth)
-            # The row of the student of each target. A game's predictions are in the same order.
+            # For each target, the row of its student, in the order of the game's predictions.
             row, _ = np.nonzero(reference.targets[mask])
             students.append(reference.student[row])
     return np.concatenate(is_prediction_right), np.concatenate(students)
@@ -911,12 +915,12 @@ def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     with zipfile.ZipFile(package_zip) as archive:
         assert set(archive.namelist()) == CODE | RECORDS | weights
 
-    # Score the zip with the kit's evaluation, by the same rules.
+    # Score the zip with the kit's evaluation, by the rules of the published evaluators.
     evaluate = ["task_4/local_evaluation.py", package_zip, "--skip_curve", "--output_dir", tmp_path]
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
 
-    # Score the package by the published loop.
+    # Score the package by the loop of the published evaluators.
     _, entry_module = load_package(name, "submission_model_task_4", kit=kit)
     _, valid = read_split(kit / "data/test_input")
     expected = published_score(entry_module.Submission(), valid, N_QUESTIONS)

@@ -54,11 +54,12 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def add_faulty_files(kit: Path) -> None:
-    """Add files of probabilities that a blend refuses, or whose blend gets a doubt."""
-    # If a blend runs the script of this file again, the script fails.
+    """Add files of probabilities that a blend refuses, or that make the blend's score doubtful."""
+    # The record of this file names a script that fails if a blend runs it again.
     forge(kit, kit / "failing.parquet", script="task_1/failing.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
-    # The script of this file does not end. The test that uses the file writes the script.
+    # The record of this file names a script that does not end. The test that uses the file writes
+    # the script.
     forge(kit, kit / "slow.parquet", script="task_1/slow.py")
     # The model of this file has learned from all answers, not from the local split.
     train = "data/train_data/train_task_1_2.csv"
@@ -235,11 +236,12 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
 def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     kit: Path, signs_of_edit: dict[str, object]
 ) -> None:
-    """If a part of a blend has the doubt "made by earlier code", the score of the blend has it too.
+    """A file of probabilities is blended whose code was edited after it had made the file.
 
-    The part is a file whose record shows an edit: it has another fingerprint of the code than the
-    present code, or says that the code changed while it ran (`signs_of_edit`). The second blend has
-    the first blend as a part, and must keep the doubt.
+    The score of the blend must be marked "made by earlier code". The record of the file shows the
+    edit: its fingerprint of the code differs from the present code, or it says that the code
+    changed while it ran (`signs_of_edit`). The first blend is then blended again, and the score of
+    the second blend must have the same mark.
     """
     forge(kit, kit / "edited.parquet", **signs_of_edit)
     blend_and_check_doubt(kit, part="edited.parquet")
@@ -249,7 +251,7 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 
 
 def blend_and_check_doubt(kit: Path, part: str) -> None:
-    """Blend a doubtful part with a file without doubts; the score must have the part's doubt."""
+    """Blend a doubtful file, `part`, with a file without doubts; the score must be doubtful too."""
     weights = ["--local", "--weights", "1", "1"]
     succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
@@ -312,7 +314,7 @@ def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Pa
 def test_scripts_are_run_again_only_with_their_own_flags(
     kit: Path, tmp_path: Path, model: str, options: dict[str, Any], expected: str
 ) -> None:
-    """Otherwise a forged record could add a flag that lets the script write anywhere."""
+    """A record may be forged. It must not add a flag that lets the script write anywhere."""
     script = f"task_1/sample_model_{model}.py"
     error = error_of_forged_blend(kit, tmp_path, script=script, options=options)
     assert expected in error
@@ -427,9 +429,10 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
     [([0.6, 0.4], 2), ([0.9, 0.0, 0.3], 4), ([1.5, 0.2], 2), ([1.0, -0.8], 2)],
 )
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
-    """Answers are drawn from a blend with known weights, which are learned from the answers.
+    """Draw answers from a blend with known weights, and learn the weights again from the answers.
 
-    The known weight -0.8 cannot be recovered, because learned weights are at least 0.
+    The learned weights must be near the known ones, unless one of these is negative: learned
+    weights are at least 0.
     """
     n_files = len(weights)
     n_answers = 100_000

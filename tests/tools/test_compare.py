@@ -212,9 +212,9 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
 def make_outcomes(right: Any, *, student: Any, part: Any = None, question: Any = None) -> Outcomes:
     """Return the outcomes of predictions; each argument has an element for each prediction.
 
-    `right` is 1 if the prediction is right. `student` and `question` are the ids of the predicted
-    answer; by default, the questions are 0, 1, 2 and so on. `part` is the mask or the fold of the
-    prediction, by default 0.
+    `right` is 1 if the prediction is right. `student` and `question` are the UserId and the
+    QuestionId of the answer that is predicted; by default, the questions are 0, 1, 2 and so on.
+    `part` is the number of the mask or of the fold to which the prediction belongs, by default 0.
     """
     questions = question or range(len(right))
     answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}
@@ -249,9 +249,9 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
             outcomes=outcomes.write(tmp_path / "outcomes", predictions),
         )
 
-    # The days are the numbers of the scores in the record. Score 5 of "idea" is on other questions
-    # than the scores of "other". So the tool compares score 3 of "idea" (2 of 4 answers are right)
-    # with score 4 of "other" (3 of 4 answers are right).
+    # The day of each score is also its number in the record. Score 5, of "idea", is on other
+    # questions than the scores of "other". So the tool compares score 3 of "idea" (2 of 4 answers
+    # are right) with score 4 of "other" (3 of 4 answers are right).
     record = write_record(
         tmp_path / "results.jsonl",
         scored("idea", [0, 0, 0, 0], day=1),
@@ -296,8 +296,8 @@ def test_mcnemar_is_not_applied_to_an_answer_that_is_predicted_twice() -> None:
 def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None:
     """The interval extends over 1.96 clustered standard errors on either side of the difference.
 
-    In 40 random cases, A is right on 60 % of the answers, B on 63 %. So the true difference is
-    0.03.
+    In each of 40 random cases, A is right with a probability of 60 %, and B of 63 %. So the true
+    difference is 0.03.
     """
     true_difference = 0.03
     n_covered = 0
@@ -324,14 +324,14 @@ def draw_two_entries(seed: int, true_difference: float) -> tuple[IntArray, Outco
     """Draw the outcomes of two entries, A and B, on the answers of 150 students.
 
     Return the student of each answer, and the outcomes of A and of B. A is right with a probability
-    of 0.6, and B with a probability that is greater by `true_difference`.
+    of 0.6. B's probability is on average greater by `true_difference`.
     """
     n_students = 150
     rng = np.random.default_rng(seed)
     n_answers_of_students = rng.integers(1, 30, n_students)
     student = np.repeat(np.arange(n_students), n_answers_of_students)
-    # The gain of B differs between students, so that the outcomes of a student's answers are
-    # correlated.
+    # By how much B's probability of a right answer exceeds A's. This gain differs between students,
+    # so that the outcomes of a student's answers are correlated.
     gain_of_students = rng.normal(true_difference, 0.15, n_students)
     p_of_b = np.clip(0.6 + gain_of_students[student], 0, 1)
     # Both entries have the same luck with an answer: it is hard for both or easy for both.

@@ -106,8 +106,8 @@ class Case:
     seed: int | None = None
 
 
-# Entries that the fixture `validated` writes. Each entry always predicts the same: right answers
-# (1), wrong answers (0), or the second option.
+# Entries that the fixture `validated` writes. Each entry predicts the same outcome for all answers:
+# right (1), wrong (0), or the second option (2).
 RIGHT = "task_1/always_1.py"
 WRONG = "task_1/always_0.py"
 SECOND_OPTION = "task_2/always_2.py"
@@ -323,7 +323,7 @@ def test_entries_and_flags_that_cannot_be_cross_validated_are_refused(
 
 @pytest.fixture(scope="module")
 def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit to which tests add entries, and whose scores get doubts."""
+    """Return a kit to which tests add entries whose scores are doubtful."""
     return Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("doubtful") / "kit"))
 
 

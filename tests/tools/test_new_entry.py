@@ -207,7 +207,10 @@ START = ["-m", "tools.new_entry"]
 def test_the_command_copies_the_shortest_model_of_a_challenge_and_prints_commands_for_it(
     tmp_path: Path,
 ) -> None:
-    """For tasks, test_write_your_own_entry.py also runs the commands that the tool prints."""
+    """The test reads the printed commands, but does not run them.
+
+    The commands that the tool prints for tasks are run by tests/test_write_your_own_entry.py.
+    """
     kit = copy_kit(tmp_path / "kit")
     out = succeeds([*START, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
     text = (kit / "related_challenges/cloze/my_idea.py").read_text()

@@ -123,7 +123,7 @@ def test_models_of_other_answers_are_refused(tiny_kit: Path) -> None:
         message,
     )
 
-    # The tool has written a table in none of the four cases.
+    # The tool has refused the model four times, and has never written a table.
     assert not (tiny_kit / OUTPUT / "mastery.csv").exists()
 
 

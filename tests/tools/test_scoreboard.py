@@ -209,8 +209,8 @@ def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
 def test_only_the_row_whose_code_was_edited_is_marked() -> None:
     """The first version of a model's code makes a score, and then the second version makes a score.
 
-    After that, the code is edited again, so the score of the second version gets a doubt. The score
-    of the first version is a former score and keeps its plain name.
+    After that, the code is edited again. So the row of the second version is marked "made by
+    earlier code". The first version is in the list of former scores and keeps its plain name.
     """
     first = replace(RESULT, time=DAYS[0], code="aa", score=0.5)
     second = replace(RESULT, time=DAYS[1], code="bb", score=0.6, doubts=[EARLIER_CODE])
@@ -349,8 +349,9 @@ def test_scores_on_the_same_answers_are_in_one_table_with_the_best_known_origin(
 ) -> None:
     """Two scores may be on the same answers although the record names different origins.
 
-    One reason is that earlier versions of the kit recorded official answers as of unknown origin.
-    The answers are the same, because the fingerprint in `RESULT` is the same for both scores.
+    One reason is that earlier versions of the kit recorded "unknown" as the origin of official
+    answers. In this test, the answers are the same, because both scores have the fingerprint of
+    `RESULT`.
     """
     results = [
         replace(RESULT, model=f"model {number}", origin=origin)
@@ -385,9 +386,9 @@ MOST_POPULAR = "most popular, 2020"
 def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
-    """A row of a published score is the only kind of row without a day.
+    """Only rows of published scores have no day, so the test finds these rows by the missing day.
 
-    So the test finds the published scores by the missing day. `expected` are their names.
+    `expected` are their names.
     """
     result = replace(RESULT, task=task, phase=phase, rules=rules)
     rows = rows_of(replace(result, **OFFICIAL))

@@ -17,7 +17,7 @@ from tools.quickstart import finished, run_commands
 from tools.quickstart.processes import Children, failure
 from tools.quickstart.steps import PACKAGES_DIR, Step
 
-# How an evaluation begins the line with its result.
+# The beginning of the line in which an evaluation prints its result.
 SCORE = re.compile(r"^score [\d.]+", re.MULTILINE)
 
 
@@ -69,8 +69,8 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
 def bring_back_weights(copy: Path, package: Path) -> None:
     """Replace the weights in a package by those that were trained in a copy of the package.
 
-    The copy is trained with --local, without the students of the local test. Weights in the package
-    that were trained without --local, or in an unknown way, are not replaced.
+    The copy is trained with --local: without the students whose answers the local split hides. The
+    function does not replace weights that were trained without --local or in an unknown way.
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
     record = read_record(package)

@@ -58,7 +58,10 @@ def has_training_file(name: str, tasks: str) -> bool:
 
 
 def split_first(folder: str, models: list[Step]) -> list[Step]:
-    """Return the step of a task's local split, then its models; an empty list without models."""
+    """Return the models, and before them the step that makes the local split of their task.
+
+    If there are no models, there is no split either: the list is empty.
+    """
     if not models:
         return []
     command = (f"{folder}/local_data_split.py",)
@@ -67,12 +70,15 @@ def split_first(folder: str, models: list[Step]) -> list[Step]:
 
 
 def find_task_models(task: int) -> list[Step]:
-    """Return a step for every sample model of a task that is a script, but no blend."""
+    """Return a step for every script of a sample model of a task, except for blends of models."""
     return find_scripts(ROOT / f"task_{task}", f"task {task}", OUTPUT_DIR, TASK_DATA)
 
 
 def find_packages() -> list[Step]:
-    """Return a step for every package of task 4 with a script for training: train, then score."""
+    """Return a step for every package of task 4 that has a trainer, train_model.py.
+
+    A step trains a copy of the package and scores it.
+    """
     steps = []
     for script in sorted((ROOT / "task_4").glob("*/train_model.py")):
         package = script.parent
@@ -91,7 +97,7 @@ def find_packages() -> list[Step]:
 
 
 def find_related_steps(folder: Path) -> list[Step]:
-    """Return the models of a related challenge, after its local split if it has one."""
+    """Return the steps of a related challenge: its local split if it has one, then its models."""
     data_dir = folder / layout.DATA_DIR.name
     train_dir = data_dir / layout.TRAIN_DIR.name
     split_dir = data_dir / layout.TEST_INPUT_DIR.name
@@ -106,10 +112,10 @@ def find_related_steps(folder: Path) -> list[Step]:
 def find_scripts(
     folder: Path, title: str, output_parent: Path, data: tuple[Path, ...]
 ) -> list[Step]:
-    """Return a step for every sample model of a folder except blends: predict, then score.
+    """Return a step for every sample model of a folder that blends no other models.
 
-    Each model writes into a folder with its name in `output_parent`. `title` and `data` are the
-    same for all steps.
+    A step predicts with the model and scores the predictions. Each model writes into a folder with
+    its name in `output_parent`. `title` and `data` are the same for all steps.
     """
     steps = []
     flags = script_flags.flags_of(folder)

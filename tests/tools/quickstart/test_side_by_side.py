@@ -19,7 +19,7 @@ def named_step(name: str, title: str = "task 1") -> Step:
 
 
 class Recorder:
-    """Stands for a machine with `n_cores`: records the steps that begin, and does not run them.
+    """Records the steps that begin, instead of running them, as on a machine with `n_cores`.
 
     A step takes 10 ms, or ends when the test says so (`end_by_name`). It fails if its name begins
     with "broken".
