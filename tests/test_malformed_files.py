@@ -40,6 +40,6 @@ def test_malformed_files_are_refused(kit: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", INPUT_BY_COMMAND, ids=INPUT_BY_COMMAND)
 def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
-    """This test fails if a script refuses every file, which the test of malformed files allows."""
+    """The test fails if a script refuses every file, which the test of malformed files allows."""
     done = INPUT_BY_COMMAND[command].run(kit)
     assert (done.returncode, done.stderr) == (0, "")

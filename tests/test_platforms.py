@@ -41,5 +41,5 @@ def test_output_of_programs_is_read_as_utf_8(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_git_writes_lf_on_every_system() -> None:
-    """Bash refuses .ci/run if its lines end with CRLF."""
+    """Git must write line ends as LF, because Bash refuses .ci/run if its lines end with CRLF."""
     assert "* text=auto eol=lf\n" in (ROOT / ".gitattributes").read_text(encoding="utf-8")

@@ -55,7 +55,7 @@ _SAME_SCORE = 1e-9
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """The answers that a score rests on. Only scores with equal answer sets can be compared."""
+    """What identifies the answers of a score. Only scores on equal answer sets can be compared."""
 
     phase: str
     # In words: the rules of the games (task 4), and how the folds were made (cross-validation).

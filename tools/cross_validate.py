@@ -406,7 +406,7 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
 
 
 def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
-    """Let a script of task 1 or 2 learn from the other folds and predict this one."""
+    """Let a script of task 1 or 2 learn from all other folds and predict the answers of `fold`."""
     script = code.frozen_script
     # The script writes its submission into the fold's folder. `template` is the path of the list of
     # answers to predict, which lies in the same folder.

@@ -185,7 +185,7 @@ def read_concepts(path: Path, question_ids: IntArray) -> Subjects:
 
 
 def name_subjects(mastery: pd.DataFrame, subjects: Subjects) -> pd.DataFrame:
-    """Return the table of mastery with names; rows that stand for no subject are left out."""
+    """Return the table of mastery with the subjects' names; leave out rows without a subject."""
     # Numbers beyond the table of the subjects stand for "no subject".
     is_subject = mastery["subject"] < len(subjects.table)
     mastery = mastery[is_subject].reset_index(drop=True)
@@ -229,7 +229,7 @@ def find_class(answers: pd.DataFrame, wanted: list[int] | None, path: Path) -> I
 def class_page(
     mastery: pd.DataFrame, students: IntArray, origin: Origin, source: str, *, by_abilities: bool
 ) -> str:
-    """Return the page on a class: students by areas, and the topics that need help most.
+    """Return the page on a class: each student's share in each area, and the weakest topics.
 
     `by_abilities` says whether the model predicts the shares from the students' abilities alone,
     without effects of subjects.

@@ -65,7 +65,7 @@ Sources = tuple[tuple[str, str], ...]
 
 
 class Model(NamedTuple):
-    """The key of a model. Results with other seeds or other versions of the code share it."""
+    """The key of a model. All its results share this key, with any seed and version of the code."""
 
     # The model's name with its options.
     name: str
@@ -371,7 +371,7 @@ def model_of(result: Result) -> Model:
 
 
 def tell_apart(models: Iterable[Model]) -> dict[Model, list[str]]:
-    """Return for each model the details that tell it from other models of the same name.
+    """Return for each model the details that distinguish it from other models of the same name.
 
     The script and the source files are given only if the models of the same name differ in them.
     The time of the run is given for each run of a notebook whose user has not named the model (see

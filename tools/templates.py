@@ -29,9 +29,10 @@ _SOURCES = {
 
 
 def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
-    """Build the templates whose sources exist; return which templates are left out, and why.
+    """Build the submission templates whose source files exist.
 
-    Raises `InputError` if no template can be built.
+    Returns the names of the other templates, each with the reason why it is left out. Raises
+    `InputError` if no template can be built.
     """
     left_out = []
     for name, sources in _SOURCES.items():

@@ -236,7 +236,7 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
 def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     kit: Path, signs_of_edit: dict[str, object]
 ) -> None:
-    """A file of probabilities is blended whose code was edited after it had made the file.
+    """One of the blended files of probabilities was made by code that has been edited since.
 
     The score of the blend must be marked "made by earlier code". The record of the file shows the
     edit: its fingerprint of the code differs from the present code, or it says that the code
