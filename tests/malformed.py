@@ -475,7 +475,7 @@ def make_other_arrays(user_ids: np.ndarray) -> dict[str, np.ndarray]:
         "dates": user_ids.astype("M8[s]"),
         "booleans": user_ids.astype("?"),
         "a number": np.asarray(7),
-        "two columns": user_ids[None],
+        "one row of many columns": user_ids[None],
         "nothing": user_ids[:0],
     }
 
