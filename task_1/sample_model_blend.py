@@ -44,7 +44,7 @@ def list_commands(name: str, seed: int) -> list[Command]:
     """Return a command for each fit of a model: a script of this folder, and its flags."""
     script = Path(__file__).with_name(f"sample_model_{name}.py")
     n_fits = N_FITS[name]
-    # All fits of a model have different seeds, in two blends with different seeds too.
+    # No two fits of a model have the same seed, not even fits of blends with different `seed`.
     return [(script, ["--seed", str(n_fits * seed + i)]) for i in range(n_fits)]
 
 

@@ -48,7 +48,7 @@ SETTINGS = {
 N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# Trees do not use a feature that is known for fewer rows than this.
+# Trees do not use a feature that has a value (not NaN) in fewer rows than this.
 MIN_KNOWN = 100
 # The possible weights of the trees. Weight 0 uses the item response model alone, weight 1 the trees
 # alone.
@@ -217,8 +217,8 @@ def main() -> None:
     answers = read_right_or_wrong(paths.train)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # The facts that are known before an answer is given: who is asked which question, and when.
-    # There is a row for each training answer, followed by a row for each template row.
+    # `pairs` holds what is known before an answer is given: who is asked which question, and when.
+    # It has a row for each training answer, followed by a row for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # To save memory, drop the ids, which `pairs` holds too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
@@ -248,7 +248,7 @@ def main() -> None:
     directions = [1 if name == "model" else 0 for name in template_part.table.columns]
     random_state = np.random.RandomState(options.seed)
     models = fit_trees(features, is_correct, random_state, monotonic_cst=directions)
-    # The fits have about the same losses.
+    # All fits have about the same losses, so log those of the first one.
     log_losses(log_event, models[0])
 
     p_right = predict_mean(models, template_part.table)

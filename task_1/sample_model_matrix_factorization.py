@@ -126,10 +126,10 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
 
     The easiness is the logit of a right answer for a student with abilities 0. Its prior mean is
     the log odds of a right answer to any question. A loading says how much an ability raises the
-    logit. First loadings have a prior mean of 1, so that the first ability raises the logits of all
-    questions alike; all other loadings have a prior mean of 0. A penalty is the precision of the
-    prior, 1 / variance: the larger the penalty, the closer the element of the vector stays to its
-    prior mean.
+    logit. The loading of the first ability has a prior mean of 1, so that this ability raises the
+    logits of all questions alike. All other loadings have a prior mean of 0. A penalty is the
+    precision of the prior, 1 / variance: the larger the penalty, the closer the element of the
+    vector stays to its prior mean.
     """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
@@ -174,8 +174,8 @@ def fit(
             questions, question_covariances = ridge_step(
                 prior, students, student_covariances, answers.T, logits
             )
-            # Show the mean logistic loss before the step above. To compute the logits again after
-            # this step would take time.
+            # `logits` are from before the step above. Show their mean logistic loss, because it
+            # would take time to compute the logits again.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return students, questions
 

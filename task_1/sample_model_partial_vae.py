@@ -81,8 +81,8 @@ class PartialVAE(nn.Module):
         # Scores and raw precisions have two rows: one for a wrong answer, one for a right answer.
         self.score = nn.Parameter(0.1 * torch.randn(2, k))
         self.own_score = nn.Parameter(torch.zeros(len(logit), 2, k))
-        # An answer tells little about z at the start: its precision is softplus(raw_precision) =
-        # softplus(-2) = 0.13.
+        # At the start, an answer has little influence on q(z): its precision is
+        # softplus(raw_precision) = softplus(-2) = 0.13, that of the prior is 1.
         self.raw_precision = nn.Parameter(torch.full((2, k), -2.0))
         self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), 2, k))
 
@@ -140,8 +140,9 @@ class PartialVAE(nn.Module):
         """Return the loss of a batch of students: -`weight` · ELBO - log prior of the parameters.
 
         The ELBO (evidence lower bound) is what a variational autoencoder maximises: the log
-        likelihood of the answers, minus how far q(z), the encoder's Gaussian of each student's
-        latent vector z, is from the prior N(0, I). `weight` scales the batch to all students.
+        likelihood of the answers, minus the Kullback-Leibler divergence of q(z) from the prior
+        N(0, I). Here, q(z) is the encoder's Gaussian of each student's latent vector z. `weight`
+        scales the sum over the batch to a sum over all students.
 
         `answer` and `count` are as in `encode`: one number for each answer, and the number of
         answers of each student.
@@ -182,7 +183,8 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     """
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        # Python may crash at exit while threads of gloo are running. This function ends them.
+        # Python may crash at exit while threads of gloo, the backend on the CPU, are running.
+        # `destroy_process_group` ends these threads.
         atexit.register(distributed.destroy_process_group)
         network = nn.parallel.DistributedDataParallel(network)
     answer_sets = torch.split(answer, count.tolist())
@@ -206,7 +208,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
         for _ in steps:
             batch = rng.choice(n_students, batch_size, replace=False)
             own_students = batch[RANK::N_PROCESSES]
-            # The last student stands for unknown ids and has no answers. The empty set of answers
+            # The last student stands for unknown ids and has no answers. This empty set of answers
             # is added because `torch.cat` needs a tensor even if the batch holds no student for
             # this process.
             own_sets = [answer_sets[-1], *(answer_sets[i] for i in own_students)]

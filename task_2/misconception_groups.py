@@ -25,14 +25,15 @@ from scipy import sparse
 
 # The variance of a student's tendency to choose options of a group, on the scale of logits.
 SPREAD = 0.5
-# Two groups are merged if their evidence exceeds a threshold, in standard deviations.
-# `choose_groups` tries each of these thresholds.
+# Two groups of options are merged if the evidence that the same students choose options of both
+# exceeds a threshold, in standard deviations. `choose_groups` tries each of these thresholds.
 THRESHOLDS = (3.5, 3.75, 4.0, 4.5, 5.0, 6.0)
-# This constant is added to the variance of each pair. Without it, two students who both chose two
-# rare options would be strong evidence, and there are many such pairs.
+# This constant is added to the variance of each pair of options. Without it, two students who chose
+# the same two rare options would be strong evidence. There are many pairs of rare options, so some
+# of them would have strong evidence by chance.
 EXTRA_VARIANCE = 1.0
-# An option takes part only if it forms a pair with at least this evidence. At most MOST_ITEMS
-# options take part, because the matrices of their pairs are dense.
+# The search for groups considers an option only if one of its pairs has more evidence than this. It
+# considers at most MOST_ITEMS options, because the matrices of their pairs are dense.
 MIN_EVIDENCE = 2.5
 MOST_ITEMS = 4000
 # Two questions are compared if at least this many students got both wrong.
@@ -133,8 +134,8 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
     different questions, the covariance is the sum, over the students who got both questions wrong,
     of the products of their residuals. It is above 0 if more students than expected chose both.
 
-    At most `most_pairs` pairs of questions are compared: the pairs that the largest numbers of
-    students got wrong.
+    At most `most_pairs` pairs of questions are compared: those for which the most students got both
+    questions wrong.
     """
     n_options = wrong.n_options
     is_wrong = _wrong_matrix(wrong)
@@ -234,8 +235,8 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     # last element, for m = n_students + 1, stays 0: the search below always finds an m with few
     # enough pairs.
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
-    # For each question B, the largest number of students who got both B and the same other question
-    # wrong.
+    # For each question B, the number of students who got both A and B wrong. Here A is the question
+    # for which this number is largest.
     most_students = np.zeros(n_questions, np.int64)
     for start in range(0, n_questions, BLOCK):
         # Entry (i, j) is the number of students who got both question `start` + i and question j
@@ -289,10 +290,14 @@ def find_groups(pairs: Pairs, threshold: float) -> IntArray:
 
 
 def _promising_items(pairs: Pairs) -> IntArray:
-    """Return the items with the strongest pairs, in increasing order."""
+    """Return the items that have a pair with more evidence than MIN_EVIDENCE, in increasing order.
+
+    If there are more than MOST_ITEMS such items, return those with the strongest evidence.
+    """
     evidence = pairs.covariance.copy()
     evidence.data /= np.sqrt(pairs.variance.data)
-    # The one entry of a pair is in the row of its first item and in the column of its second item.
+    # Each pair has one entry, in the row of its first item and in the column of its second item. So
+    # the strongest pair of an item is in the item's row or in its column.
     by_row = evidence.max(axis=1).toarray().ravel()
     by_column = evidence.max(axis=0).toarray().ravel()
     strongest = np.maximum(by_row, by_column)
@@ -303,7 +308,10 @@ def _promising_items(pairs: Pairs) -> IntArray:
 def merge_groups(
     covariance: FloatArray, variance: FloatArray, question: IntArray, threshold: float
 ) -> IntArray:
-    """Merge the two groups with the strongest evidence until none exceeds a threshold.
+    """Merge groups of items in steps, and return the group of each item.
+
+    At first each item is a group. Each step merges the two groups with the strongest evidence that
+    the same students choose items of both. The steps end when no evidence exceeds `threshold`.
 
     Parameters
     ----------
@@ -368,7 +376,7 @@ def _evidence(covariance: FloatArray, variance: FloatArray, is_excluded: Array) 
 
 
 def _number_groups(group: IntArray) -> IntArray:
-    """Number the groups of two or more items from 0; -1 for an item that is alone."""
+    """Return the group of each item, renumbered from 0; -1 for an item that is alone."""
     size = np.bincount(group, minlength=1)
     number = np.full(len(size), -1, np.int32)
     is_group = size >= 2
@@ -428,7 +436,8 @@ def predict_with_groups(
         known_residual -= chances.is_chosen - chances.p
         known_variance -= chances.p * (1 - chances.p)
     tendency = known_residual / (known_variance + 1 / spread)
-    # No row and option occurs twice in `chances`, so this multiplies each probability at most once.
+    # A pair of row and option occurs at most once in `chances`. So no probability is multiplied
+    # twice.
     probability[chances.row, chances.option] *= np.exp(tendency)
     probability /= probability.sum(axis=1, keepdims=True)
     return probability
@@ -449,8 +458,9 @@ class Chances:
     group: IntArray
     # One number for the pair of the student and the group: student · n_groups + group, int64.
     cell: IntArray
-    # The probability of the option, float64, and whether the student chose it.
+    # The probability of the option, float64.
     p: FloatArray
+    # Whether the student chose the option.
     is_chosen: BoolArray
 
 
@@ -465,11 +475,11 @@ def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     group_by_question = group.reshape(-1, wrong.n_options)
     # A row for each wrong answer: the groups of the options of the answer's question.
     group_by_answer = group_by_question[wrong.question]
-    # Every option that is in a group is a chance.
+    # A wrong answer makes a chance with each option of its question that is in a group.
     row, option = np.nonzero(group_by_answer >= 0)
     group_of_chance = group_by_answer[row, option]
-    # Number the pairs of a student and a group. Each chance gets the number of its pair, `cell`, so
-    # that callers can sum over all chances that a student had to choose an option of a group.
+    # `cell` is one number for the student and the group of a chance. Callers use it to sum over all
+    # chances that a student had to choose an option of a group.
     cell = wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
         row=row,
@@ -507,9 +517,10 @@ class Ratio:
 
 
 def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
-    """Return the ratio of two sums over students, with an interval clustered by student.
+    """Return the ratio of two sums over students, with its 95 % interval.
 
-    Both arrays have an element for each student. The interval comes from the standard error of a
+    Both arrays have an element for each student. The interval is clustered by student: it treats
+    students as independent, but not the answers of a student. It comes from the standard error of a
     linearised ratio of means (Cochran 1977, Sampling Techniques, section 2.11). If only a few
     students have a denominator other than 0, the error cannot be estimated, and the interval is
     NaN.
@@ -520,7 +531,7 @@ def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
     ratio = numerator.sum() / total
     if np.count_nonzero(denominator) < FEW_STUDENTS:
         return Ratio(float(ratio), np.nan, np.nan)
-    # How far each student's numerator is from the value that the common ratio predicts.
+    # How far each student's numerator is from the value that the ratio of all students predicts.
     residual = numerator - ratio * denominator
     error = np.sqrt((residual**2).sum()) / total
     return Ratio(float(ratio), float(ratio - Z_95 * error), float(ratio + Z_95 * error))
@@ -529,11 +540,11 @@ def ratio_by_student(numerator: FloatArray, denominator: FloatArray) -> Ratio:
 def gain_by_student(
     known: WrongAnswers, asked: WrongAnswers, group: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return for each student by how much groups lower the log loss, and the number of answers.
+    """Measure for each student by how much the groups lower the log loss.
 
-    `known` and `asked` are as in `predict_with_groups`. The results have the shape (n_students,),
-    float64. Both results are over the student's answers in `asked`: the first is the sum of the
-    decreases of the log loss, the second is the number of answers.
+    `known` and `asked` are as in `predict_with_groups`. Returns two arrays of shape (n_students,),
+    float64. The first is the decrease of the log loss, summed over the student's answers in
+    `asked`. The second is the number of these answers.
     """
     before = log_loss(asked.probability, asked.option)
     after = log_loss(predict_with_groups(known, asked, group), asked.option)
@@ -545,9 +556,10 @@ def gain_by_student(
 def choose_groups(
     pairs: Pairs, choosing: WrongAnswers, thresholds: Sequence[float] = THRESHOLDS
 ) -> IntArray:
-    """Return the groups, at the threshold that predicts the choices of other students best.
+    """Find groups with each threshold, and return those that best predict other students' choices.
 
-    `choosing` are wrong answers of students whose answers are not in `pairs`. A threshold qualifies
+    `choosing` are wrong answers of students whose answers are not in `pairs`. The gain of a
+    threshold is how much its groups lower the mean log loss of these answers. A threshold qualifies
     only if the 95 % interval of its gain lies above 0; otherwise groups that exist by chance would
     often be chosen. If no threshold qualifies, no item is in a group.
     """
@@ -573,13 +585,13 @@ class Choices:
 
     # Number of pairs of the student's choices in which both choices are options of the group.
     n_pairs: sparse.csr_array
-    # How many pairs the model of answers expects: it takes the first choice of each pair as given,
-    # and predicts the second choice.
+    # How many such pairs the model of answers expects. It predicts the second choice of each pair
+    # when the first choice is known.
     n_expected: sparse.csr_array
 
 
 def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> Choices:
-    """Count how often students who chose an option of a group chose further options of the group.
+    """Count how often students who chose an option of a group chose other options of the group.
 
     The counts are pairs of choices: two choices of one student that are options of the same group.
     The first choice is in the wrong answers `known`, the second choice in the wrong answers
@@ -624,7 +636,7 @@ def _sum_by_student(
 
 
 def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
-    """Return how much more often than expected students stay with a group, for each group.
+    """Return the lift of each group: how much more often than expected students choose it again.
 
     Some students who chose an option of the group got other questions of the group wrong too. The
     result is how often they chose an option of the group in these questions, divided by how often

@@ -60,6 +60,7 @@ class WrongOption:
     right_option: int
     # Share of all answers to the question that chose the option.
     share: float
+    # Number of all answers to the question.
     n_answers: int
     # Names of the question's deepest subjects.
     subjects: list[str]
@@ -73,7 +74,7 @@ class WrongOption:
 class Group:
     """A group of wrong options."""
 
-    # Students who chose at least two of its options.
+    # Number of students who chose at least two of its options.
     n_students: int
     # How much more often than expected students choose another option of the group; see
     # `groups.measure_lift`.
@@ -84,7 +85,7 @@ class Group:
     def is_confirmed(self) -> bool:
         """Return whether students who took no part in the search confirm the group.
 
-        They do if they choose further options of the group more often than expected.
+        They confirm it if the 95 % interval of the group's lift lies above 1.
         """
         return self.lift.low > 1
 
@@ -107,17 +108,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Found:
-    """The groups that were found, and the answers that they were found in."""
+    """The groups that were found, and the wrong answers of all students."""
 
     wrong: WrongAnswers
     # QuestionIds, by the number of the question.
     question_id: IntArray
     # The group of each item; see `groups.find_groups`.
     group: IntArray
-    # For each group, how much more often than expected students choose another of its options.
+    # The lift of each group: how much more often than expected students who chose one option of the
+    # group chose another one too.
     lifts: list[Ratio]
-    # How much the groups lower the mean log loss of the wrong answers of the students who check
-    # them. These students take no part in the search for groups.
+    # How much the groups lower the mean log loss of wrong answers. It is measured on the students
+    # who check the groups, who took no part in the search for them.
     gain: Ratio
     # The number of students who check the groups.
     n_checking: int
@@ -266,7 +268,7 @@ def describe(
     Parameters
     ----------
     found
-        The groups, and the answers that they were found in.
+        The groups, and the wrong answers of all students.
     answers
         All answers, right and wrong.
     subjects

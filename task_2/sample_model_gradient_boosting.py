@@ -63,21 +63,21 @@ N_TREES_OF_LATER_STAGES = 25
 N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# Stage r sees the answers whose option has rank r or a higher rank. Answers of rank r stop at this
-# stage, all other answers go on to the next stage. A stage gets trees only if at least this many
-# answers stop and at least this many go on. Half of these answers are held out to choose the weight
-# of the trees.
+# Options have ranks: 0 is the right one, 1 the most popular wrong one, and so on. Stage r sees the
+# answers whose option has rank r or a higher rank. Answers of rank r stop at this stage, all other
+# answers go on to the next stage. A stage gets trees only if at least this many answers stop and at
+# least this many go on. Half of these answers are held out to choose the weight of the trees.
 MIN_STAGE_ANSWERS = 40
-# Trees do not use a feature that is known for fewer rows than this.
+# Trees do not use a feature that has a value (not NaN) in fewer rows than this.
 MIN_KNOWN = 100
 # The possible weights of the trees. Weight 0 uses the simpler models of `start_logits` alone,
 # weight 1 the trees alone.
 WEIGHTS = np.linspace(0, 1, 51)
-# A share of answers that is smaller than this is raised to this, before its logarithm is taken.
+# Smaller shares of answers are replaced by this share, so that their logarithms are finite.
 MIN_SHARE = 1e-6
-# With more training answers than this, the features `options` are left out by default, because
-# their item response models take long. With contexts, these models take even longer, so the limit
-# is lower.
+# With more training answers than this, the group of features `options` is left out by default,
+# because its item response models take long. If contexts of answers (such as quizzes) are known,
+# these models take even longer, so the limit is lower.
 MAX_ANSWERS_OF_OPTIONS = 200_000
 MAX_ANSWERS_WITH_CONTEXTS = 100_000
 # Predict this many rows at a time, to limit memory.
@@ -246,7 +246,8 @@ def weigh_trees(
 class LoggedStage:
     """A fitted stage, as `log_losses` needs it."""
 
-    # The first of the stage's `N_FITS` models; all of them have about the same losses.
+    # The first of the stage's `N_FITS` models. The others have about the same losses, so they are
+    # not logged.
     model: HistGradientBoostingClassifier
     # Share of the answers that reach the stage.
     share: float
@@ -312,8 +313,8 @@ def main() -> None:
     answers = read_answers(paths.train, options=True, ids=True)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # The facts that are known before an answer is given: who is asked which question, and when.
-    # There is a row for each training answer, followed by a row for each template row.
+    # `pairs` holds what is known before an answer is given: who is asked which question, and when.
+    # It has a row for each training answer, followed by a row for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # To save memory, drop the ids, which `pairs` holds too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
@@ -338,7 +339,7 @@ def main() -> None:
     n_options = answer_options.number_by_question(answers, train_question, pairs.n_questions)
     most_options = answer_options.count_options(answers)
     # Find the rank of the option that each answer chose. An answer must not influence its own rank.
-    # So for each part, the options of a question are ranked by the answers outside the part.
+    # So for each part of the training answers, the options are ranked by the answers outside it.
     option = answers["AnswerValue"].to_numpy()
     ranks = []
     for part in train_parts:
@@ -384,7 +385,7 @@ def main() -> None:
             # There are too few answers for trees. All rows get the same probability. Laplace's rule
             # of succession keeps it above 0 and below 1.
             p_go_on = np.full(len(template), (n_go_on + 1) / (n_stop + n_go_on + 2))
-        # No answer goes on after the last stage of its question.
+        # An answer cannot go on at a stage that its question, with few options, does not have.
         p_go_on[n_stages[template_part.rows] <= stage] = 0
         # An answer that stops at this stage has the rank `stage`. An answer that goes on has a
         # higher rank.

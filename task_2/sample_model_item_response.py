@@ -39,7 +39,7 @@ ANSWERS_PER_SECOND = 150_000
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
-    # The effects of quizzes need the metadata of the answers, which name the quiz of each answer.
+    # The metadata name the quiz of each answer, so that the model can learn effects of quizzes.
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     add_save_flag(parser)

@@ -40,7 +40,8 @@ TASK = 2
 EASINESS_PENALTY = 1.0
 # A question has three decisions: is the answer right; if not, is it the most popular wrong option;
 # if not, is it the second most popular one? The first loading of a decision says how much the first
-# ability favours a yes. Its prior mean is larger in the first decision than in the others.
+# ability raises the logit of a yes. Its prior mean is larger in the first decision than in the
+# others.
 FIRST_LOADING = 1.0
 FIRST_LOADING_OF_OTHERS = 0.3
 FIRST_LOADING_PENALTY = 10.0
@@ -172,8 +173,8 @@ def list_decisions(
     1. The last rank is a no in all decisions.
 
     `student`, `question` and `rank` have an element for each answer. `n_decisions` has the number
-    of decisions of each question. If no question has more than 3 decisions, question q has the
-    columns 3 q, 3 q + 1 and 3 q + 2.
+    of decisions of each question. If the largest of these numbers is 3, question q has the columns
+    3 q, 3 q + 1 and 3 q + 2.
     """
     most_decisions = int(n_decisions.max())
     # An answer of rank r takes the decisions 0 to r of its question: decision r is the first yes,
@@ -211,8 +212,7 @@ def decision_prior(
     # easiness and the first loading. The other loadings have the prior mean 0.
     means_of_question = np.zeros((most_decisions, 1 + n_dimensions))
     for decision in range(most_decisions):
-        # Questions with few options lack the later decisions. Leave out the answers to such
-        # questions.
+        # Leave out the answers to questions that have too few options to have this decision.
         has_decision = n_decisions_of_answer > decision
         # The number of answers of each rank. Adding 1 keeps the logarithms finite.
         n_by_rank = np.bincount(rank[has_decision], minlength=most_decisions + 1) + 1
@@ -263,8 +263,8 @@ def fit(
             decisions, decision_covariances = ridge_step(
                 prior, students, student_covariances, choices.T, logits
             )
-            # Show the mean logistic loss before the step above. To compute the logits again after
-            # this step would take time.
+            # `logits` are from before the step above. Show their mean logistic loss, because it
+            # would take time to compute the logits again.
             show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
     return students, decisions
 
@@ -326,8 +326,8 @@ def main() -> None:
     for rank_of_yes in range(most_decisions):
         template_decision = most_decisions * template_question + rank_of_yes
         p_yes = expit(compute_logits(students, decisions, template_student, template_decision))
-        # If the question has no decision `rank_of_yes`, this rank is its last option and gets the
-        # remaining probability.
+        # A question with n decisions has the ranks 0 to n. Rank n has no decision of its own, so it
+        # gets the remaining probability.
         p_yes[n_decisions[template_question] <= rank_of_yes] = 1
         p_rank[:, rank_of_yes] = p_no * p_yes
         p_no *= 1 - p_yes

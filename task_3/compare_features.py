@@ -67,8 +67,8 @@ def main() -> None:
 
     print(f"{len(judgements)} pairs, {len(data.answers):,} answers\n")
     print_table(judgements, rankings)
-    # For each of many random rankings, the share of the pairs on which it agrees with the expert
-    # with whom it agrees most.
+    # For each of many random rankings, its agreement with its best expert. This is the share of the
+    # pairs on which the ranking and this expert agree.
     by_chance = metrics.random_best_agreement(judgements)
     print(
         f"\nA random ranking agrees with its best expert on {by_chance.mean():.2f} of the pairs on "
@@ -137,7 +137,7 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     # How often each expert agrees with the other experts is the same for every ranking, so take it
     # from the figures of the first ranking.
     first_figures = next(iter(figures_by_ranking.values()))
-    # The column "best" belongs to no fixed expert and stays empty.
+    # The column "best" is about another expert in each row, so it stays empty in this row.
     shares = first_figures["others"].drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in shares]
     print(f"| the other experts | {' | '.join(cells)} | |")

@@ -105,7 +105,7 @@ def write_page(options: argparse.Namespace) -> None:
         origin=origin,
         cards=cards,
         n_without_image=sum(card.image is None for card in cards),
-        # The page says that grey bars rest on fewer answers than this.
+        # The page says that a bar is grey if it stands for fewer answers than this.
         few=FEW_ANSWERS,
         # The page writes numbers by this function.
         decimal=decimal,
@@ -242,8 +242,8 @@ def make_cards(
         has_grey_bars = False
         if image is None and n_answers[position] > 0:
             by_ability = features.option_counts_by_ability(data, question_id)
-            # The axis reaches 1, that is 100 %, so that the charts of both questions of a pair have
-            # the same axis.
+            # The vertical axis goes up to 1, that is 100 %, so that the charts of both questions of
+            # a pair have the same axis.
             chart = draw(options.loc[question_id], by_ability, reaches=1.0)
             has_grey_bars = bool((by_ability.sum(axis=1) < FEW_ANSWERS).any())
         card = Card(

@@ -122,7 +122,7 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     # Remove the scores of an earlier run, so that they do not stay if this run fails.
     inputs = [submitted, reference, template, *options.rankings]
     score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
-    # Doubts are reasons not to trust a score, such as a ranking made with the judgements.
+    # Doubts are reasons not to trust a score. One is that the ranking was made with the judgements.
     doubts = entry_origin.judge_submission(submitted, [reference])
     rivals, notes = read_rivals(options.rankings, reference, template)
 
@@ -210,11 +210,12 @@ def describe_rival(rival: ranking.Rival) -> str:
 
 
 def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
-    """Return the file of the ranking if it makes the score count as simulated, otherwise no file.
+    """Return a list with the ranking's file if this file makes the score simulated, else no file.
 
-    Usually the experts' file tells whether a score is simulated. But a user's own panel of experts
-    (the phase `OWN`) does not tell where its questions come from. If the ranking was made from
-    simulated answers, the panel has judged simulated questions, and the score counts as simulated.
+    A score is simulated if it comes from simulated data. Usually the experts' file shows whether
+    the data are simulated. But the file of a user's own panel (the phase `OWN`) does not show it.
+    If the ranking was made from simulated answers, the panel has judged simulated questions, so the
+    score is simulated.
     """
     is_simulated = provenance.origin_of(submitted) is Origin.SIMULATED
     return [submitted] if phase == OWN and is_simulated else []
@@ -336,8 +337,8 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     # Import the kit's tools only here: nothing but the local split needs them.
     from tools import script_runs
 
-    # Run the command again without its flags that name paths. Keep only the flags that name the
-    # files of the answers and of the template.
+    # Run the command again. Of its flags that name paths, keep only --metadata_dir and those that
+    # name the files of the answers and of the template.
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:

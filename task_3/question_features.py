@@ -52,17 +52,17 @@ class QuestionAnswers(NamedTuple):
         return np.bincount(self.answers["question_code"], minlength=len(self.questions))
 
     def sums(self, value: npt.ArrayLike) -> FloatArray:
-        """Add up a value of every answer within each question, shape (questions,)."""
+        """For each question, return the sum of the `value` of its answers, shape (questions,)."""
         n_questions = len(self.questions)
         total = np.bincount(self.answers["question_code"], np.asarray(value), n_questions)
         return np.asarray(total, np.float64)
 
     def means(self, value: npt.ArrayLike) -> FloatArray:
-        """Average a value of every answer within each question; NaN where nobody answered."""
+        """For each question, return the mean of the `value` of its answers; NaN if it has none."""
         return _ratio(self.sums(value), self.n_answers)
 
     def take(self, rows: "pd.Series | BoolArray") -> "QuestionAnswers":
-        """Keep some of the answers; `questions` and all codes stay as they are."""
+        """Return a copy with only these rows of `answers`; `questions` and codes are the same."""
         return self._replace(answers=self.answers[rows])
 
 
@@ -132,10 +132,10 @@ class Feature(NamedTuple):
     """A feature, and which of its values are taken to be good."""
 
     values: Callable[[QuestionAnswers], FloatArray]
-    # `HIGH` (1) if high values are taken to be better, `LOW` (-1) if low ones are. The purpose of
-    # diagnostic questions decides the direction, never the experts' judgements.
+    # `HIGH` (1) if high values are taken to be better, `LOW` (-1) if low values are. This follows
+    # from the purpose of diagnostic questions, never from the experts' judgements.
     better: int
-    # The reason for the direction.
+    # The reason why high or low values are taken to be better.
     why: str
     # Name of the metadata file that the feature needs; "" for none.
     metadata_file: str = ""
@@ -189,13 +189,17 @@ def available_features(metadata_dir: Path) -> list[str]:
 
 @feature(better=HIGH, why="every option is informative")
 def option_entropy(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options, -sum_k p_k log2 p_k (Shannon 1948): the organisers' baseline."""
+    """Entropy of the options, -sum_k p_k log2 p_k, where p_k is the share of the answers that chose
+    option k (Shannon 1948): the organisers' baseline.
+    """
     return entropy(option_counts(data))
 
 
 @feature(better=HIGH, why="neither trivial nor hopeless")
 def correct_entropy(data: QuestionAnswers) -> FloatArray:
-    """Entropy of right and wrong, in bits (Shannon 1948): a feature of several winners of 2020."""
+    """Entropy of whether answers are right or wrong, in bits (Shannon 1948): a feature of several
+    winners of 2020.
+    """
     rate = correct_rate(data)
     return entropy(np.stack([rate, 1 - rate], axis=1))
 
@@ -222,8 +226,9 @@ def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
 @feature(better=HIGH, why="separates able from weak students")
 def point_biserial(data: QuestionAnswers) -> FloatArray:
     """Discrimination: Pearson's correlation, over the answers to a question, of being right (1 or
-    0) with the student's correct rate on all other questions, the rest score. NaN where all answers
-    are alike (Lord & Novick 1968, chapter 15; corrected for overlap, Henrysson 1963).
+    0) with the rest score. The rest score is the student's correct rate on all other questions
+    (Lord & Novick 1968, chapter 15; corrected for overlap, Henrysson 1963). NaN where all answers
+    or all rest scores are alike.
     """
     data = _with_rest_score(data)
     return _correlation(data, data.answers["IsCorrect"])
@@ -433,7 +438,8 @@ def option_counts(data: QuestionAnswers) -> IntArray:
 def option_point_biserial(data: QuestionAnswers) -> FloatArray:
     """Correlate choosing each option with the student's correct rate on all other questions.
 
-    Returns an array of shape (questions, options), NaN where all or none choose the option.
+    Returns an array of shape (questions, options). It is NaN where all students choose the option,
+    none chooses it, or all have the same correct rate.
     """
     data = _with_rest_score(data)
     options = range(1, data.n_options + 1)
@@ -456,7 +462,10 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
 
 
 def _is_working_distractor(data: QuestionAnswers) -> BoolArray:
-    """Return which options are working distractors, shape (questions, options)."""
+    """Return which options are working distractors, shape (questions, options).
+
+    These are the wrong options that draw at least `WORKING_SHARE` of the answers.
+    """
     counts = option_counts(data)
     n = data.n_answers[:, None]
     right = data.questions["CorrectAnswer"].to_numpy()[:, None]

@@ -77,7 +77,7 @@ def main() -> None:
     for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
         comparisons[name] = compare(FEATURES[name], data)
     questions = describe(data, comparisons, options.metadata_dir)
-    # Questions that were answered but are not in the template have no rank: 0.
+    # A question that was answered but is not in the template has no rank. It gets 0.
     questions["ranking"] = ranking.reindex(questions.index, fill_value=0)
     # Values for the templates of both kinds of pages: the page on the ranking and the pages on
     # single questions. A bar that stands for fewer answers than `few` is grey. `decimal` is a
@@ -336,8 +336,8 @@ def feature_row(name: str, comparison: Any) -> list[str]:
     """Return a feature's row in a question's table.
 
     The cells are the feature's name, its value, its shrunk value, the share of the other questions
-    that are worse, and why high or low values are considered better. `comparison` is the question's
-    row in the table of `compare`.
+    that are worse by this feature, and why high or low values are considered better. `comparison`
+    is the question's row in the table of `compare`.
     """
     title = name.replace("_", " ")
     why = FEATURES[name].why

@@ -129,10 +129,10 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
 
     The easiness is the logit of a right answer for a student with abilities 0. Its prior mean is
     the log odds of a right answer to any question. A loading says how much an ability raises the
-    logit. First loadings have a prior mean of 1, so that the first ability raises the logits of all
-    questions alike; all other loadings have a prior mean of 0. A penalty is the precision of the
-    prior, 1 / variance: the larger the penalty, the closer the element of the vector stays to its
-    prior mean.
+    logit. The loading of the first ability has a prior mean of 1, so that this ability raises the
+    logits of all questions alike. All other loadings have a prior mean of 0. A penalty is the
+    precision of the prior, 1 / variance: the larger the penalty, the closer the element of the
+    vector stays to its prior mean.
     """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
@@ -174,8 +174,8 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
             questions, question_covariances = ridge_step(
                 prior, students, student_covariances, answers.T, logits
             )
-            # Show the mean logistic loss before the step above. To compute the logits again after
-            # this step would take time.
+            # `logits` are from before the step above. Show their mean logistic loss, because it
+            # would take time to compute the logits again.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return questions
 
@@ -183,13 +183,14 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
 def expected_information(question_vectors: FloatArray) -> FloatArray:
     """Return the information that the answer to each question gives about the abilities, in bits.
 
-    The abilities of the students are distributed N(0, I). So the logit of a right answer, easiness
-    + loadings · abilities, is normal. Its mean is the easiness, and its standard deviation is the
-    length of the vector of loadings.
+    With p for the probability of a right answer, it is the entropy of the mean of p minus the mean
+    of the entropy of p. Both means are over the abilities of the students, which are distributed
+    N(0, I). So the logit of p, easiness + loadings · abilities, is normal. Its mean is the
+    easiness, and its standard deviation is the length of the vector of loadings.
     """
     easiness = question_vectors[:, :1]
     length = np.linalg.norm(question_vectors[:, 1:], axis=1, keepdims=True)
-    # Probability of a right answer at each node of the quadrature, shape (questions, nodes).
+    # Probability of a right answer at each of the `NODES`, shape (questions, nodes).
     p = expit(easiness + length * NODES)
     return np.asarray(binary_entropy(p @ NODE_WEIGHTS) - binary_entropy(p) @ NODE_WEIGHTS)
 
