@@ -21,7 +21,7 @@ from submission import N_RECOMMENDED, read_recommendations, select_users
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     folder = options.input_dir
-    # Only the test users of the phases that count need a row.
+    # The submission needs a row only for the test users of the phases that count for the score.
     phases = clicks.phases_that_count(options.phase, clicks.find_phases(folder), folder)
     paths = [folder / clicks.QUERY_TIMES.format(phase) for phase in phases]
     test_users = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])

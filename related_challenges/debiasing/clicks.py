@@ -323,7 +323,7 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
     scores = {}
     for phase, all_users in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
         users_of_rare_items = all_users[is_rare(all_users)]
-        # In the order of METRICS.
+        # The means are in the order of `METRICS`.
         scores[phase] = [
             all_users["gain"].mean(),
             users_of_rare_items["gain"].mean(),

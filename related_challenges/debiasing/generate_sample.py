@@ -89,7 +89,8 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
         clicked: dict[int, None] = {}
         # The user starts at the first popular item in the list. In each step, the user clicks the
         # current item, and then either goes on to one of its successors or jumps to the next
-        # popular item in the list. A popular item is used up in each step, even without a jump.
+        # popular item in the list. Each step uses up a popular item, even if the user does not jump
+        # to it.
         current = int(popular_items[0])
         n_steps = MIN_STEPS + rng.poisson(MEAN_FURTHER_STEPS)
         for popular_item in popular_items[1 : 1 + n_steps]:

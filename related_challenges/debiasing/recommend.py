@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 # Sparse scores are made dense for this many users at a time: 21 MB for 41,000 items.
 N_USERS_PER_BLOCK = 64
-# Clicks before a phase are read too, if they are at most this long before its start. The phase
-# itself has the length 1.
+# Clicks before a phase are read too, if they are at most this long before its start. Times are
+# scaled so that the phase has the length 1.
 HISTORY = 1.0
 # With --local, the test users' clicks are read from this folder.
 LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT_FOLDER)

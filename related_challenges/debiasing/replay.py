@@ -32,8 +32,9 @@ import pandas as pd
 from submission import read_recommendations, select_users
 from tqdm import tqdm
 
-# A team may send at most this many submissions a day, before the final stage and in it.
+# Before the final stage, a team may send at most this many submissions a day.
 MOST_A_DAY = 3
+# In the final stage, a team may send at most this many submissions a day.
 MOST_A_DAY_IN_FINAL_STAGE = 1
 # At least this many teams qualify, or all teams if there are fewer.
 FEWEST_QUALIFIED = 10
@@ -133,7 +134,7 @@ def find_submissions(season: Path) -> list[Submission]:
 
 
 def day_key(submission: Submission) -> tuple[str, int, bool]:
-    """Return the team, the day in Beijing and the stage; each such triple has its own limit."""
+    """Return the key by which submissions are counted: the team, the day in Beijing, the stage."""
     day = (submission.time + BEIJING_OFFSET) // DAY
     return submission.team, day, submission.is_final
 

@@ -99,7 +99,7 @@ def score_items(phase: recommend.Phase) -> csr_array:
 def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float32], BoolArray]:
     """Mask the latest clicks of one part of the training users, and return examples to learn from.
 
-    An example is a candidate of a masked user.
+    An example is a candidate of a user whose latest click is masked.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
     # For each candidate, the position of its user among the test users, and so in `answer`.
     masked_row = candidates["test_row"].to_numpy()
     is_clicked = candidates["item"].to_numpy() == answer[masked_row]
-    # Leave out users whose masked item is not among their candidates: they do not show which
-    # candidate should come first.
+    # Leave out users whose masked item is not among their candidates: they have no right candidate
+    # to learn from.
     n_right_candidates = np.bincount(masked_row, is_clicked, len(answer))
     has_answer = n_right_candidates > 0
     n_candidates = np.bincount(masked_row, minlength=len(answer))
@@ -164,8 +164,8 @@ def describe(
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     n_item_clicks = count_clicks(phase)
     # Index of the latest click of each candidate's user. Clicks are sorted by user, then by time,
-    # so this index is one less than the number of clicks of all users up to this one. Every user
-    # with candidates has a click.
+    # so this index is one less than the number of clicks of all users up to and including this one.
+    # Every user with candidates has a click.
     latest_of_user = np.cumsum(n_clicks) - 1
     latest = latest_of_user[user]
     latest_item = phase.item[latest]
@@ -213,13 +213,13 @@ def similarity_features(
         return np.bincount(row, values, n_candidates)
 
     def smallest(values: Any) -> Array:
-        """Return for each candidate the smallest of its matches' `values`, else `NO_MATCH`."""
+        """Return the smallest of the `values` of each candidate's matches; `NO_MATCH` if none."""
         result = np.full(n_candidates, NO_MATCH)
         np.minimum.at(result, row, values)
         return result
 
     def greatest(values: Any) -> Array:
-        """Return for each candidate the greatest of its matches' `values`, else -`NO_MATCH`."""
+        """Return the greatest of the `values` of each candidate's matches; -`NO_MATCH` if none."""
         result = np.full(n_candidates, -NO_MATCH)
         np.maximum.at(result, row, values)
         return result

@@ -54,9 +54,9 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     """
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
-    # Use each pair of clicks twice, with the same weight. At first the item of the earlier click is
-    # the clicked item, and the item of the later click is the scored item. Then the two items
-    # change places.
+    # Use each pair of clicks twice, with the same weight. In the first half of the arrays, the item
+    # of the earlier click is the clicked item, and the item of the later click is the scored item.
+    # In the second half, it is the other way round.
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
     n_clicks = np.bincount(phase.item)

@@ -92,7 +92,8 @@ def read_recommendations(path: Path, report: Report = stop) -> Recommendations:
 def _rows(source: reading.Source) -> Iterator[tuple[int, list[str]]]:
     """Yield the number, counted from 1, and the cells of each line that is not blank."""
     with source.open() as file:
-        # A byte that is not UTF-8 becomes a character that `int` refuses, in its own cell.
+        # A byte that is not UTF-8 becomes a character that `int` refuses. So only the cell with
+        # this byte is faulty.
         lines = io.TextIOWrapper(file, "utf-8", "surrogateescape")
         for row, line in enumerate(lines, start=1):
             text = line.strip()
@@ -122,8 +123,8 @@ def _count_repeated(items: Sequence[int | None]) -> int:
 def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> None:
     """Report the faults of a submission, with one message for each kind of fault.
 
-    A message shows the first fault of its kind. Faulty cells are different: each column with faulty
-    cells has a message, which shows several cells.
+    A message shows the first fault of its kind. Only faulty cells have several messages: one for
+    each column, which shows several of the column's faulty cells.
     """
     # If several rows have a fault, `_count` adds their number to the message.
     if faults.wrong_length:
@@ -144,7 +145,10 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
 
 
 def _count(faults: Sequence[str]) -> str:
-    """Return the number of faults, for a message that shows the first; "" for a single fault."""
+    """Say how many rows have a fault, for a message that shows the first of them only.
+
+    If only one row has the fault, return an empty text.
+    """
     return f" ({len(faults)} such rows)" if len(faults) > 1 else ""
 
 

@@ -38,7 +38,7 @@ def write_sample(folder: Path, seed: int) -> None:
     """Write train.csv, test.csv and sample_submission.csv into a folder.
 
     A question and its options are made of words of the same topic, so that they resemble each other
-    more than other questions.
+    more than they resemble other questions.
     """
     rng = np.random.default_rng(seed)
     topics = [invent_topic(rng) for _ in range(N_TOPICS)]

@@ -37,7 +37,7 @@ def main() -> None:
     interval_text = f"{low:.4f} to {high:.4f}"
     rank_facts = []
     for rank in range(1, exam.N_GUESSES + 1):
-        # A question has 1 / rank points if the right answer is in place `rank`.
+        # A question gets 1 / rank points if the right answer is in place `rank`.
         share = np.isclose(points, 1 / rank).mean()
         rank_facts.append((f"Right answer in place {rank}", f"{share:.1%}"))
     challenge.write_scores(

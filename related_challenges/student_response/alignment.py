@@ -26,7 +26,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 ENDING = re.compile(r"(?<=\w{3})(ations|ation|ings|ing|ed|es|s|ly)$")
 # Added to the rarity of each word, so that a word in every answer still counts.
 MIN_RARITY = 0.3
-# Function words ("the", "of", ...) get this share of the weight that their rarity gives.
+# The weight of a function word ("the", "of", ...) is its rarity times this.
 FUNCTION_WEIGHT = 0.3
 # Two words match if the similarity of their spelling (`compare_spelling`, 0 to 1) is at least this.
 MIN_SPELLING = 0.55
@@ -342,7 +342,7 @@ class Matches:
             recall=match_words(reference_words, nearest_in_answer),
             precision=match_words(is_in_text[pair_answer], nearest_in_reference),
         )
-        # Compare only the new words of one text with all words of the other text.
+        # Compare the new words of each text with all words of the other text.
         self.matched_new = BothWays(
             recall=match_words(new_in_reference, nearest_in_answer),
             precision=match_words(self.new_words[self.answer_of_pair], nearest_in_reference),
@@ -507,7 +507,7 @@ class Matches:
         by_answer = pairs.groupby(self.answer_of_pair)
         best = pairs.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
         smallest = by_answer[FEATURES_WITH_SMALLEST].min()
-        # Keep the order of the features: models draw features at random by their positions, so
+        # Keep the order of the features. Some models draw features at random by their positions, so
         # another order would give other results.
         parts = [
             best,
@@ -542,8 +542,8 @@ class Matches:
             "recall of the question": matched_share(self.matched_questions.recall, weight),
             "precision of the question": matched_share(self.matched_questions.precision, weight),
         }
-        # These four features are in `answer_features` too. They are entered here because the order
-        # of the features affects the results of models (see `describe`).
+        # These four features are in `answer_features` too. They are added before the other features
+        # because the order of the features affects the results of models (see `describe`).
         for name in ("words", "new words", "share of new words", "negations"):
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
@@ -576,7 +576,7 @@ def matched_shares(matched: BothWays, weight: FloatArray, suffix: str) -> dict[s
 
 
 def mark_words(answers: pd.DataFrame) -> list[str]:
-    """For each answer, return a text of its words, each marked by where else the word occurs.
+    """For each answer, return a text of its words, with marks that say where else they occur.
 
     A model that counts the terms of these texts can tell words that match from words that do not. A
     text holds

@@ -76,7 +76,7 @@ def label_of_facets(facet_labels: Collection[str]) -> str:
     - ``contradictory`` if any facet is contradicted;
     - ``correct`` if all facets are understood;
     - ``partially_correct_incomplete`` if some facets are understood;
-    - ``irrelevant`` if none is.
+    - ``irrelevant`` if no facet is understood.
 
     Parameters
     ----------
@@ -168,8 +168,9 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     expected = "either one row without facet or one row for each facet, from each annotator"
     _refuse_rows(source, rows, "id", is_repeated | is_mixed, expected)
 
-    # A facet with the label Assumed tells nothing about the answer: the question itself states the
-    # facet. At least one of an annotator's facets of an answer must have another label.
+    # A facet with the label Assumed says nothing about the answer, because the question itself
+    # states the facet. If an annotator labels facets of an answer, one at least must have another
+    # label.
     is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
     all_assumed = is_assumed.groupby(answer_and_annotator).transform("all")
     expected = "a facet that is not Assumed for each answer"

@@ -54,7 +54,7 @@ DROP_PROBABILITY = 0.3
 MISSPELL_PROBABILITY = 0.1
 SYLLABLES = ("ba", "cir", "du", "el", "fo", "gap", "hin", "jo", "ku", "lam", "men", "not", "os")
 STOCK_PHRASES = ("i do not know", "no idea", "help me please", "what", "i am tired", "skip this")
-# The text of the question need not make sense.
+# Template of a question file. The text of the question makes no sense, and need not make sense.
 QUESTION = """<?xml version="1.0"?>
 <question id="{name}" module="{domain}">
   <questionText>Explain why the {subject} is {subject}.</questionText>
@@ -81,9 +81,9 @@ SPECIAL_PROBABILITIES = {
 }
 # Probability that an annotated answer repeats an earlier answer to the question.
 REPETITION_PROBABILITY = 0.1
-# The share of the answers that the second annotator has labelled.
+# Probability that the second annotator labels an answer.
 SECOND_ANNOTATOR_SHARE = 0.3
-# How often the second annotator labels an answer at random.
+# Probability that a label of the second annotator is drawn at random.
 CONFUSION_PROBABILITY = 0.2
 
 # A row of annotations: id of the answer, annotator, facet, label.
@@ -181,17 +181,17 @@ def draw_answer(
     ideas_by_question: list[list[str]],
     probabilities: tuple[float, ...],
 ) -> tuple[str, str]:
-    """Return a random label and the text of an answer that deserves it.
+    """Return a random label, and the text of an invented answer for which this label is right.
 
-    The ideas of a question are the invented phrases that a right answer holds. A wrong answer
-    denies one of them, or holds ideas of another question instead.
+    The ideas of a question are the invented phrases that a correct answer holds. Any other answer
+    lacks some of them, denies one, holds the ideas of another question, or is a stock phrase.
 
     `number` is the question's number in its domain, and `probabilities` holds the probability of
     each label.
     """
     label = str(rng.choice(responses.LABEL_SETS[5], p=probabilities))
-    # Draw the number of another question of the domain, by going 1 to N_QUESTIONS - 1 steps round
-    # the questions.
+    # Draw another question of the domain: add 1 to N_QUESTIONS - 1 to the number of the question,
+    # modulo N_QUESTIONS.
     n_steps = int(rng.integers(1, N_QUESTIONS))
     other_number = (number + n_steps) % N_QUESTIONS
     other_ideas = ideas_by_question[other_number]
@@ -201,7 +201,7 @@ def draw_answer(
 def write_answer(
     rng: np.random.Generator, label: str, ideas: list[str], other_ideas: list[str]
 ) -> str:
-    """Return the text of an invented answer that deserves a label.
+    """Return the text of an invented answer for which `label` is right.
 
     `ideas` are the ideas of the question, and `other_ideas` are the ideas of another question.
     """
@@ -268,7 +268,7 @@ def draw_answers_with_repetitions(
 
 
 def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[str]) -> list[Row]:
-    """Return what two annotators say about an answer that deserves `label`, one of five labels.
+    """Return what two annotators say about an answer whose right label is `label`, one of five.
 
     If `facets` is empty, each annotator gives the answer a DeMAND label, otherwise a label for each
     facet. The second annotator has labelled only some answers, and sometimes disagrees.
@@ -284,17 +284,17 @@ def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[
 def annotate_once(
     rng: np.random.Generator, answer_id: str, annotator: str, label: str, facets: list[str]
 ) -> list[Row]:
-    """Return what one annotator says about an answer that deserves `label`, one of five labels.
+    """Return what one annotator says about an answer whose right label is `label`, one of five.
 
-    The labels of the facets are chosen so that together they become `label`. Facets cannot tell
-    that an answer is outside the domain, so such an answer has a DeMAND label.
+    The labels of the facets are chosen so that `annotations.label_of_facets` makes `label` of them.
+    No labels of facets become `non_domain`, so an answer outside the domain has a DeMAND label.
     """
     if not facets or label == "non_domain":
         # Draw one of the DeMAND labels that become `label`.
         demand_labels = [name for name, becomes in annotations.DEMAND.items() if becomes == label]
         return [(answer_id, annotator, "", str(rng.choice(demand_labels)))]
-    # The findings of the annotator about the facets in the first half and about the facets in the
-    # second half. The two findings differ only if the answer is partly correct or contradictory.
+    # What the annotator finds about the facets in the first half, and about those in the second
+    # half. The two findings differ only if the answer is partly correct or contradictory.
     finding_in_first_half, finding_in_second_half = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),

@@ -70,7 +70,7 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
         columns[title] = cells
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)
-    # Leave out labels without a cell in any column: they are in no label set of the answers.
+    # Leave out the rows without any cell. Their labels are in no label set of the answers.
     table = table.dropna(how="all").fillna("")
     # All columns are wide enough for the longest title and a blank.
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))

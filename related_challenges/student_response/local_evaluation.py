@@ -161,7 +161,7 @@ def confusion_table(counts: pd.DataFrame) -> str:
 def score_parts(
     accuracy: float, measures: pd.DataFrame, test_sets: pd.DataFrame
 ) -> dict[str, float]:
-    """Return all further measures for the record of scores, by their names in the record."""
+    """Return the measures that the record of scores keeps besides the score, by their names."""
     parts = {"accuracy": accuracy}
     for name, f1 in measures["F1"].items():
         parts[f"{name}, F1"] = float(f1)

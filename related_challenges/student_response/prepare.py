@@ -35,9 +35,9 @@ import responses
 OUTPUT_FOLDER = "prepared_data"
 TRAIN = "train"
 FOLDERS = (TRAIN, responses.UNSEEN_ANSWERS, responses.UNSEEN_QUESTIONS)
-# A question is removed if a larger share of its answers has the same label ...
+# A question is removed if a larger share of its answers than this has the same label.
 MAX_SHARE = 0.8
-# ... or if it has fewer correct answers.
+# A question is removed if it has fewer correct answers than this.
 MIN_CORRECT = 3
 # Percent of the questions that are held out, and percent of the answers to the other questions. The
 # released files of BEETLE hold out 9 of 56 questions, and 439 of the 4,380 answers to the other
@@ -151,7 +151,7 @@ def cohen_kappa(first: "pd.Series[str]", second: "pd.Series[str]") -> float:
 
 
 def find_unsuitable_questions(answers: pd.DataFrame) -> dict[int, str]:
-    """Find questions that tell models little; return by question number what is wrong with each.
+    """Find questions that models can learn little from; return the fault of each by its number.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def hold_out(
 def place_files(
     options: argparse.Namespace, parts: Mapping[str, pd.DataFrame], sources: list[Path]
 ) -> None:
-    """Write the question files of all sets, or none.
+    """Write the question files of the training set and the test sets; after an error, write none.
 
     If all sources are simulated, the new files are simulated too: a marker file in the folder says
     so, and files that were simulated earlier are replaced. Otherwise the folder must not exist, or
@@ -248,7 +248,7 @@ def place_files(
 
 
 def place_tree(folder: Path, write_tree: Callable[[Path], object]) -> None:
-    """Make a folder with the files that `write_tree` writes; after an error, leave all as it was.
+    """Make a folder with the files that `write_tree` writes; after an error, change nothing.
 
     `write_tree` gets a temporary folder to write into, and its result is ignored. Raises
     `InputError` if the folder holds anything already.
@@ -270,7 +270,9 @@ def place_tree(folder: Path, write_tree: Callable[[Path], object]) -> None:
 
 
 def question_with_labels(path: Path, answers: pd.DataFrame) -> str:
-    """Return a question file with only these answers; the attribute `accuracy` is their label.
+    """Return the XML of a question with only these answers, and with their labels.
+
+    The attribute `accuracy` of an answer holds its label.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ from related_challenges import challenge, folds
 import numpy as np
 import pandas as pd
 
-# The sets of labels, by their number of labels; the finest set comes first.
+# The sets of labels, by their number of labels, from the largest set to the smallest.
 LABEL_SETS = {
     5: ("correct", "partially_correct_incomplete", "contradictory", "irrelevant", "non_domain"),
     3: ("correct", "contradictory", "incorrect"),
@@ -53,7 +53,7 @@ UNKNOWN = -1
 # settings by stratified cross-validation on five parts.
 MIN_ANSWERS = 5
 
-# Corpora, by names that occur in the paths of their files.
+# Names of the two corpora. The paths of a corpus's files contain its name.
 BEETLE = "beetle"
 SCIENTSBANK = "sciEntsBank"
 
@@ -120,7 +120,7 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     texts = elements.groupby(["question", "tag"])["text"].agg(list).unstack()
     questions = roots.set_index("question")[["id", "module", "scenario", "path"]]
     questions = questions.rename(columns={"id": "question_id"}).assign(
-        # If a question has several texts, the first one counts.
+        # If a question has several texts, use the first one.
         question_text=texts["questionText"].str[0],
         references=texts["referenceAnswer"],
     )
@@ -193,7 +193,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         if scenario in folder.parts[-2:]:
             own_scenario = scenario
             break
-    # The folders to search, each with its scenario.
+    # The folders to search, each with the scenario (test set) that its files belong to.
     places = [(own_scenario, folder), (own_scenario, folder / CORE)]
     # A folder without XML files of its own may hold folders of test sets.
     if not any(list_paths(folder, "*.xml")):
@@ -205,7 +205,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         for path in list_paths(place, "*.xml"):
             files.append((scenario, path))
     if not files:
-        # No file has this name: `require_file` raises an error that says what is missing.
+        # `require_file` raises an error that says what is missing, as no file is called *.xml.
         reading.require_file(folder / "*.xml")
     return files
 
@@ -228,7 +228,7 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     # Read by expat, since ElementTree does not give the line numbers of elements.
     parser = expat.ParserCreate()
     # With a buffer, expat passes the text between two tags to `add_text` in one piece. Otherwise it
-    # would pass a piece for every entity, such as &amp;, and each would copy the text so far.
+    # would pass a piece for every entity, such as &amp;. Appending each piece would be slow.
     parser.buffer_text = True
     parser.buffer_size = 2**20
 
@@ -268,9 +268,9 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 
 
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
-    """Return the label set of the answers' labels; some labels of the set may not occur.
+    """Return the label set that the labels of the answers are from.
 
-    The first rule that applies counts. The set has
+    Some labels of the set may not occur. The first rule that applies counts. The set has
 
     - 5 labels if `incorrect` does not occur, or if a label occurs that only this set has;
     - 2 labels if only `incorrect`, or only `correct` and `incorrect`, occur;
@@ -330,7 +330,7 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     -------
     answers : DataFrame
         Answers to learn from, then the answers of ``--test_dir``. Labels of answers to predict are
-        NaN. If folds are predicted, all labels are NaN, since each answer is predicted by some fit.
+        NaN. If folds are predicted, all labels are NaN, since each answer is in a fold.
     fits : list of Fit
         One fit for each fold, or a single fit with ``--test_dir``. A fit has the labels to learn
         from.
@@ -410,7 +410,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
         If an answer is in both tables, or if `train` is a test set. Also if `test` contradicts the
         name of its test set, for example if "test-unseen-questions" holds a known question.
     """
-    # Only answers of a test set have a scenario, which is its name.
+    # The scenario of an answer is the name of its test set. A training answer has none.
     test_set_paths = train["path"][train["scenario"] != ""]
     if len(test_set_paths):
         raise InputError(
@@ -485,8 +485,8 @@ def _refuse_questions(
     """Raise `InputError` about the question of the first wrong answer, if any answer is wrong.
 
     `own_path` holds the file that each answer was read from. `fault` says what is wrong with the
-    question, such as ``is in {training_file}``. In `fault`, ``{training_file}`` stands for the
-    training file of a known question, which is the `path` of the answer in `answers`.
+    question, such as ``is in {training_file}``. Here ``{training_file}`` is replaced by the `path`
+    of the wrong answer in `answers`. If the question is known, this path is its training file.
     """
     if not is_wrong.any():
         return
@@ -621,15 +621,14 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
           ``correct``.
     """
     # Rows are predicted labels, and columns are gold labels. The last row, `UNINTERPRETABLE`, is
-    # not a label. Its answers count in the gold totals only.
+    # not a label. Its answers count only in the totals of the gold labels.
     labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
     # Number of answers of each label that are predicted correctly.
     n_agreed = np.diag(labelled)
-    # Treat the decision that an answer needs correction as one more label, which unites all labels
-    # but the first (the first is `correct`). Append the numbers of this label to the numbers of the
-    # labels.
+    # The decision that an answer needs correction is treated as one more label. It unites all
+    # labels but the first, which is `correct`. Its counts are appended to those of the labels.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
@@ -638,7 +637,7 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     # This equals 2 * precision * recall / (precision + recall).
     f1 = 2 * agreed / np.maximum(predicted + gold, 1)
     measures = np.stack([precision, recall, f1], axis=1)
-    # The last row is the decision that an answer needs correction.
+    # The last row holds the measures of the decision that an answer needs correction.
     by_label = measures[:-1]
     macro = by_label.mean(axis=0)
     micro = n_gold @ by_label / n_gold.sum()
@@ -686,7 +685,7 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     for scenario, test_set in scored.groupby("scenario", sort=False):
         gold = test_set["label"].tolist()
         for ways in possible_ways:
-            # `confusion_matrix` merges the labels to this number of labels.
+            # `confusion_matrix` merges the labels to the label set with `ways` labels.
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
             f1 = _f1_of_scorer(counts, measures)
@@ -707,8 +706,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
 def _f1_of_scorer(counts: pd.DataFrame, measures: pd.DataFrame) -> "pd.Series[float]":
     """Return the F1 of each label as the task's scorer computes it.
 
-    If a label neither occurs nor is predicted, the scorer sets its F1 to 1. In `measures`, which
-    `evaluate` has computed from `counts`, this F1 is 0.
+    If no answer has a label and the label is never predicted, the scorer sets its F1 to 1. In
+    `measures`, which `evaluate` has computed from `counts`, this F1 is 0.
     """
     n_labels = counts.shape[1]
     # The last row is `UNINTERPRETABLE`, which is not a label.

@@ -37,9 +37,9 @@ def words_as_in_package(text: str) -> list[str]:
         A text, such as ``The bulb isn't burnt-out.``, whose words are the, bulb, isn't, burnt-out.
     """
     text = text.lower().translate(SEPARATORS)
-    # Apostrophes that do not stand between two letters or digits.
+    # Remove apostrophes that do not stand between two letters or digits.
     text = re.sub(r"(?<!\w)'|'(?!\w)", " ", text)
-    # Two hyphens are a dash.
+    # Two hyphens are a dash, which separates words.
     return text.replace("--", " ").split()
 
 
