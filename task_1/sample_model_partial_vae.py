@@ -45,8 +45,8 @@ class PartialVAE(nn.Module):
 
     In the papers, one network computes h(question, answer) for each answer, and a second network
     turns the sum of h over the set into mean and variance of q(z). Here h is a table, since an
-    answer is only right or wrong: it holds k scores s and k precisions t > 0 for each question and
-    each of the two. Bayes' rule for Gaussian evidence replaces the second network:
+    answer is only right or wrong: for a right and for a wrong answer to each question, it holds k
+    scores s and k precisions t > 0. Bayes' rule for Gaussian evidence replaces the second network:
     variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is the prior N(0, I).
 
     In a batch, `answer` holds the number 2 · question + is_correct of each answer. The answers of

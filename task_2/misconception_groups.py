@@ -45,7 +45,7 @@ MOST_QUESTION_PAIRS = 4_000_000
 BLOCK = 512
 # The normal distribution's 97.5 % quantile.
 Z_95 = 1.96
-# A ratio over fewer students gets no interval, because its error cannot be estimated.
+# If fewer students than this count in a ratio, it gets no interval: its error cannot be estimated.
 FEW_STUDENTS = 20
 
 
@@ -57,14 +57,14 @@ class WrongAnswers:
     n_options · question + option.
     """
 
-    # int32 (n,).
+    # The student of each wrong answer, int32 (n,).
     student: IntArray
-    # int32 (n,).
+    # The question of each wrong answer, int32 (n,).
     question: IntArray
-    # The option chosen, from 0, int8 (n,).
+    # The option chosen in each wrong answer, from 0, int8 (n,).
     option: IntArray
-    # Probability of each option, given that the answer is wrong. Rows sum to 1; float32
-    # (n, n_options).
+    # Probability of each option, given that the answer is wrong, float32 (n, n_options). Rows sum
+    # to 1.
     probability: FloatArray
     n_students: int
     n_questions: int
@@ -154,7 +154,8 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
     for start in range(0, len(questions), BLOCK):
         block_residuals = residual_columns[:, n_options * start : n_options * (start + BLOCK)]
         other_residuals = residual_columns[:, n_options * start :].tocsr()
-        # The covariance of each item of the block (row) and each item of these questions (column).
+        # The covariance of each item of this block (row) with each item of this block and of all
+        # later blocks (column).
         covariance = (block_residuals.T @ other_residuals).tocoo()
         # How many students got a question of the block (row) and another question (column) wrong.
         block_wrong = wrong_columns[:, start : start + BLOCK]
@@ -189,7 +190,11 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
 
 
 def _residual_matrix(wrong: WrongAnswers) -> sparse.csr_array:
-    """Return the residuals of the wrong options, shape (students, items)."""
+    """Return the residuals of the wrong options, shape (students, items).
+
+    The residual of an option is 1 minus its probability if the student chose it, otherwise 0 minus
+    its probability.
+    """
     residual = -wrong.probability
     residual[np.arange(len(wrong.option)), wrong.option] += 1
     # The right option has probability 0 in a wrong answer, and so no residual.
@@ -331,7 +336,7 @@ def merge_groups(
     # The number of each item's group. At first each item is a group. When the second of two groups
     # is merged into the first, the merged group keeps the number of the first.
     group = np.arange(n)
-    # The total covariance and variance of all pairs between two groups.
+    # Entry (i, j) is the total over all pairs of an item of group i and an item of group j.
     covariance = covariance.astype(np.float64)
     variance = variance.astype(np.float64)
     shares_question = question[:, None] == question

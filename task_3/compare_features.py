@@ -137,7 +137,7 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     # How often each expert agrees with the other experts is the same for every ranking, so take it
     # from the figures of the first ranking.
     first_figures = next(iter(figures_by_ranking.values()))
-    # The column "best" is about another expert in each row, so it stays empty in this row.
+    # The column "best" may be about another expert in each row, so it stays empty in this row.
     shares = first_figures["others"].drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in shares]
     print(f"| the other experts | {' | '.join(cells)} | |")

@@ -48,9 +48,9 @@ PHASE_STARTS = (
 TRAIN_CLICKS = "underexpose_train_click-{}.csv"
 # The clicks of the test users before the click to predict.
 TEST_CLICKS = "underexpose_test_click-{}.csv"
-# The test users, each with the time of the click to predict.
+# A row for each test user, with the time of the click to predict.
 QUERY_TIMES = "underexpose_test_qtime-{}.csv"
-# The test users, each with the click to predict. A local split writes this file.
+# A row for each test user, with the click to predict. A local split writes this file.
 TRUE_CLICKS = layout.DEBIASING_TRUE_CLICKS
 
 # The file of the clicks to predict in all phases. It also holds the degree of each item, which is

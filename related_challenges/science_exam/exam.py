@@ -22,8 +22,8 @@ TEST_FILE = "test.csv"
 SAMPLE_SUBMISSION = "sample_submission.csv"
 N_FOLDS = 10
 
-# Expected score of random guesses: the right label is in place 1, 2 or 3 with probability 1/5 each,
-# for 1, 1/2 or 1/3 of a point.
+# Expected score of random guesses. The right label is in each of the three places with probability
+# 1/5, and gets 1 point in place 1, 1/2 in place 2 and 1/3 in place 3.
 RANDOM_SCORE = sum(1 / rank for rank in range(1, N_GUESSES + 1)) / len(LABELS)
 # A 95 % interval reaches this many standard errors to either side of the mean.
 NORMAL_95 = 1.96

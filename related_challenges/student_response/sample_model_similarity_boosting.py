@@ -171,7 +171,8 @@ def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntA
         if decision.ndim == 1:
             # With two labels there is one score, that of the second label.
             decision = np.column_stack([-decision, decision])
-        # A label is the number of its column in `scores`, and the classes of the model are labels.
+        # Labels are numbers: the scores of label i are in column i. `model.classes_` are the labels
+        # that the model has learned from.
         scores[np.ix_(scored_rows, model.classes_)] = decision
     return scores
 
