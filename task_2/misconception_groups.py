@@ -398,8 +398,8 @@ def predict_with_groups(
     """Return the probabilities of the options of wrong answers, from a student's other choices.
 
     A student has a tendency to each group: a number that is added to the logits of the group's
-    options. The prior of a tendency is normal with mean 0 and variance `spread`. One step of
-    Newton's method from 0 approximates the posterior mode. The result of the step is the sum of the
+    options. The prior of a tendency is normal with mean 0 and variance `spread`. The estimate of a
+    tendency is one step of Newton's method from 0 towards the posterior mode. It is the sum of the
     student's residuals in the group, divided by (sum of the variances of these residuals +
     1 / `spread`).
 

@@ -168,9 +168,9 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
 
     A context is a quiz that a class takes. If quizzes are not known, a context is a cluster of
     questions that the same students answer. The model of answers learns an effect of each student
-    in each context. The shape is (answers, columns): one column if contexts are quizzes, otherwise
-    a column for each size of clusters. `ending` is the end of the files' names, such as
-    task_3_4.csv.
+    in each context. The shape is (answers, columns). If contexts are quizzes, there is one column.
+    If they are clusters, there is a column for each level of clusters, from the largest clusters to
+    the smallest. `ending` is the end of the files' names, such as task_3_4.csv.
     """
     path = metadata.find(metadata_dir, f"answer_metadata_{ending}")
     # The class and the quiz of each answer, if the metadata are there.
@@ -183,7 +183,7 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
     student = answers["UserId"].to_numpy()
     question = answers["QuestionId"].to_numpy()
     # `number_contexts` expects `n_answers` rows that only train the model, then the rows to be
-    # predicted. Here the model predicts all rows afterwards, so `n_answers` is 0.
+    # predicted. Here the model predicts the rows that it has learned from, so `n_answers` is 0.
     return number_contexts(student, question, n_answers=0, circumstances=circumstances)
 
 

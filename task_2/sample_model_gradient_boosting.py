@@ -158,7 +158,7 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
         share_stopping = np.maximum(share[:, stage], MIN_SHARE)
         share_going_on = np.maximum(share[:, stage + 1 :].sum(axis=1), MIN_SHARE)
         columns.append(np.log(share_going_on / share_stopping))
-    # With two options, only column 0 is needed.
+    # `columns` has two columns at least. If questions have two options, only column 0 is needed.
     return np.column_stack(columns[: n_options - 1]).astype(np.float64)
 
 

@@ -341,9 +341,9 @@ def main() -> None:
     # category of an option is its distance from the correct option, modulo the number of options.
     template_options = n_options[template_question][:, np.newaxis]
     distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
-    # If a question has fewer options than others, its last options and its last categories do not
-    # exist. The model gives these categories the probability 0. A missing option takes the category
-    # in the same column, which is missing too. So the option gets the probability 0.
+    # If a question has fewer options than others, its last options and its last categories are
+    # missing. The model gives a missing category the probability 0. A missing option takes the
+    # missing category in the same column, and so gets the probability 0.
     is_there = np.arange(most_options) < template_options
     category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)

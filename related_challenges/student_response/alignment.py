@@ -451,8 +451,8 @@ class Matches:
         # Number of different words of each answer, at least 1, since numbers are divided by it.
         n_different_words = np.maximum(self.answer_words.sum(axis=1), 1)
         n_new_words = self.new_words.sum(axis=1)
-        # A product with a vector that is 1 for the words of a kind, and 0 for other words, counts
-        # the words of this kind in each text.
+        # `texts.is_function` is 1 for function words and 0 for other words. So the product counts
+        # the function words of each text. The products below count negations and symbols.
         n_function_words = (texts.counts @ texts.is_function)[answer]
         # `self.answer_of_pair` holds the answer of each pair. An answer has a pair for each of its
         # references. Count the pairs of each answer, and sum the words of their references.
