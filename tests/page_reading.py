@@ -111,9 +111,9 @@ class Page:
 
 
 def read_page(html: str, links: Collection[str] = ()) -> Page:
-    """Read a whole page, and check that its ids are unique and its links lead somewhere.
+    """Read a whole page, and check its ids and links.
 
-    A link leads to an id of the page, or is one of `links`.
+    The ids must be unique. Each link must lead to an id of the page, or be one of `links`.
     """
     assert html.startswith("<!doctype html>")
     page = Page(html)

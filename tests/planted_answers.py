@@ -258,6 +258,7 @@ def partition(labels: Any) -> np.ndarray:
 def has_level(context: np.ndarray, expected: Any) -> bool:
     """Return whether a column of `context` puts the answers into the same groups as `expected`.
 
-    A context has a column of labels for each level of grouping, such as quizzes and their groups.
+    `context` has a column for each way of grouping. For example, column 0 holds the group of
+    quizzes of each answer, and column 1 holds the quiz.
     """
     return any(np.array_equal(partition(level), partition(expected)) for level in context.T)

@@ -167,9 +167,9 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     return math.sqrt(2 / n_effects) * variance_of_estimates
 
 
-# The standard error of the mean of predictions in a bin of `assert_calibrated`. True probabilities
-# deviate from predictions by 0.2 or less. A bin holds about 2,400 answers. Two answers share an
-# effect of student and quiz, so that 1,200 deviations are independent.
+# The standard error of the mean prediction in a bin of `assert_calibrated`. The true probability of
+# an answer deviates from the prediction by 0.2 or less. A bin holds about 2,400 answers. Two
+# answers of a student in a quiz share an effect, so that only 1,200 deviations are independent.
 ERROR_OF_BIN = 0.2 / math.sqrt(1_200)
 
 

@@ -63,7 +63,10 @@ def made_by(result: Result) -> str:
 
 
 def recorded_doubts(kit: Path) -> list[str]:
-    """Return the doubts about all recorded scores of a kit; there must be scores."""
+    """Return the doubts about a kit's recorded scores, i.e. reasons why a score may be wrong.
+
+    The kit must have recorded at least one score.
+    """
     results = read_results(kit / "data/test_output/results.jsonl")
     assert results
     return [doubt for result in results for doubt in result.doubts]

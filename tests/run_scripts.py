@@ -44,8 +44,9 @@ SHARED_FOLDERS = tuple(
     f"{folder}{os.sep}"
     for folder in (ROOT / "common", ROOT / "tools", ROOT / ".venv", STANDARD_LIBRARY)
 )
-# The names of the modules that are known to stay loaded. Without this set, the paths of several
-# thousand modules would be looked at for each script, which would be slow.
+# The names of the modules that are known to stay loaded: they lie in these folders or belong to a
+# library. Without this set, the paths of several thousand modules would be checked for each script,
+# which would be slow.
 _STAYING_MODULES: set[str] = set()
 
 Done = subprocess.CompletedProcess[str]
@@ -97,8 +98,9 @@ def ends_within(pid: int, seconds: float = 60) -> bool:
         """Return whether the process no longer exists or, on Linux, is a zombie."""
         try:
             if sys.platform == "linux":
-                # The file begins for example with "123 (python3) Z 1": number, name, state. The
-                # name may hold blanks. The state of a zombie is Z.
+                # The file /proc/PID/stat begins with the number, the name and the state of the
+                # process, for example "123 (python3) Z 1". The name may hold blanks. The state of a
+                # zombie is Z.
                 stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
                 state = stat.rpartition(")")[2].split()[0]
                 return state == "Z"
@@ -157,7 +159,7 @@ def run_script(
         # record would be empty, so it is emptied here.
         provenance.RUN = provenance.ThisRun()
         exit_code = _run_to_exit(script)
-    # Each list holds one text by now (see `_captured`).
+    # By now, `_captured` has put the captured text into each of the two lists.
     (stdout,) = out
     (stderr,) = err
     return Done(words, exit_code, stdout, stderr)
@@ -182,14 +184,15 @@ def _run_to_exit(script: Path) -> int:
 
 @functools.cache
 def _compile(source: bytes, path: str) -> CodeType:
-    """Compile the source of a module, unless the same source at this path was compiled before."""
+    """Compile the source of a module; the cache keeps the result for the same source and path."""
     return compile(source, path, "exec", dont_inherit=True)
 
 
 def _source_to_code(_loader: SourceFileLoader, source: bytes, path: str) -> CodeType:
-    """Take the place of the method that compiles a module.
+    """Compile a module, or take its compiled code from the cache of `_compile`.
 
-    Every script imports the modules beside it anew, and no compiled code is written.
+    This function replaces a method of Python's import system. Every script imports the modules
+    beside it anew. Since no .pyc files are written, Python would compile them for every script.
     """
     return _compile(source, path)
 
@@ -296,7 +299,8 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
     Modules of the tests are removed too: `cli.run` fingerprints all loaded modules of the kit, and
     two hundred modules of tests would make up a third of a script's time.
     """
-    # A separator ends each folder here and each path below: `kit/` is no prefix of `kit_2/`.
+    # Each folder here and each path below ends with a separator. Otherwise, the folder `kit` would
+    # be a prefix of `kit_2`.
     folders_of_scripts = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
 
     def remove() -> dict[str, ModuleType]:

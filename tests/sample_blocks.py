@@ -33,7 +33,7 @@ PATTERNS = (
 
 
 def main() -> None:
-    """Record a hash of each sample model's code, so that `find_edited` can tell later changes."""
+    """Record a fingerprint of each sample model's marked block, for later use in `find_edited`."""
     RECORD.write_text(format_record(), encoding="utf-8")
 
 
@@ -55,9 +55,9 @@ def read_blocks() -> dict[str, str]:
 
 @functools.cache
 def find_edited() -> frozenset[str]:
-    """Return the sample models whose block differs from the recorded block.
+    """Return the sample models whose marked block differs from its recorded fingerprint.
 
-    A script without a record is new, and does not count as edited.
+    A script without a recorded fingerprint is new, and does not count as edited.
     """
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
     blocks = read_blocks()
@@ -65,7 +65,7 @@ def find_edited() -> frozenset[str]:
 
 
 def needs_blocks(*scripts: str) -> pytest.MarkDecorator:
-    """Skip a test about the kit's models if the marked block of one of these scripts was edited."""
+    """Skip a test of the kit's models if a user has edited the marked block of one of `scripts`."""
     edited = sorted(find_edited().intersection(scripts))
     reason = f"the block was edited, and this test is about the kit's block: {', '.join(edited)}"
     return pytest.mark.skipif(bool(edited), reason=reason)

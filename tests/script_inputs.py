@@ -161,7 +161,7 @@ def find_inputs() -> list[InputFile]:
         *files_of_task_3(),
         *files_of_task_4(),
         private_answers,
-        # The model has been fitted to the answers of tasks 1 and 2.
+        # SAVED_MODEL is a model that has been fitted to the answers of tasks 1 and 2.
         InputFile("-m tools.mastery", SAVED_MODEL, flags=f"--tasks 1/2 --model {SAVED_MODEL}"),
         *files_of_cloze(),
         *files_of_science_exam(),

@@ -23,8 +23,8 @@ TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 def to_lines(*records: Mapping[str, object]) -> str:
     """Return queries in the challenge's format, numbered from 0.
 
-    A record holds the keys in which a query differs from the default query, `[MASK]` with the
-    answer `x`.
+    The default query is `[MASK]`, with the right answer `x`. Each of the `records` holds the keys
+    in which a query differs from the default query, with their values.
     """
     lines = []
     for number, record in enumerate(records):
@@ -196,7 +196,7 @@ def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
     0. Upper case is ignored. With the flag --normalise, punctuation is ignored, too, so that the
     guess is right. The record of the score names this rule.
     """
-    # The kinds of the queries do not matter here.
+    # The domains of these queries, and whether they need reasoning, do not matter here.
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
     # The first word of the command is the script. The flags that name the folders follow.
@@ -207,7 +207,10 @@ def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
 
 
 def test_the_number_of_guesses_can_be_raised(write: Write) -> None:
-    """The challenge's description sets no limit, so more than five guesses may be allowed."""
+    """The flag --candidates allows more than five guesses for a query.
+
+    The challenge's description sets no limit to the number of guesses.
+    """
     folder = write(TRAIN, to_lines({})).parent
     # The seventh guess is the right answer.
     write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')

@@ -71,11 +71,11 @@ class Faulty:
     # The input files by name.
     files: dict[str, str]
     submission: str
-    # The beginning of the message about each fault, in order.
+    # The beginnings of the messages about the faults, in the order in which they are reported.
     messages: list[str]
 
 
-# Faults that are possible in every challenge are tried in the first challenge only.
+# Faults that are possible in every challenge are tested in the first challenge only.
 FAULTS = {
     "cloze": Faulty(
         {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
@@ -170,7 +170,7 @@ def quickest_model(challenge: str) -> str:
 
 
 # The samples and folds of `challenge_kit` are made with seed 0. So files that are made with seed 0
-# must be as in the kit, and files that are made with seed 1 must differ.
+# must equal the files in the kit, and files that are made with seed 1 must differ from them.
 SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, False)])
 
 
@@ -225,8 +225,8 @@ def test_a_seed_sets_the_folds(
     # the folds are used with other files.
     record = provenance.read(tmp_path / "folds.csv")
     assert record is not None
-    # The training files: of student_response the XML files, of the other challenges one file whose
-    # name holds "train".
+    # In student_response, the training files are all XML files. In the other challenges, there is
+    # one training file, whose name holds "train".
     training_files = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
     names_in_record = {Path(name).name for name in record.made_from}
     assert names_in_record == {path.name for path in training_files}
@@ -259,8 +259,8 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
         missing_path, _, hint = error.partition(": file not found")
         missing = Path(missing_path)
         if challenge == "student_response":
-            # Files of questions may have any name: the path is the folder, or FOLDER/*.xml. The
-            # folder holds no .xml file that a hint could name.
+            # The scripts read all .xml files of a folder, whatever their names. So the message
+            # names the folder or FOLDER/*.xml. There is no .xml file that a hint could name.
             assert missing == folder or missing.parent == folder
         else:
             assert missing.parent == folder
@@ -466,7 +466,8 @@ def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        # The file is checked as a submission to the science exam, whose check has this flag.
+        # The file is checked as a submission to the science exam. This check has the flag
+        # --test_data.
         (
             ["--challenge", "science_exam", "--test_data", "test.csv"],
             "column 'prediction': row 2 is 'F'",
@@ -484,7 +485,7 @@ def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_
 def test_the_common_check_takes_the_flags_of_the_challenge_that_is_named(
     challenge_kit: Kits, write: Write, flags: list[str], message: str
 ) -> None:
-    """The flag --challenge decides which check runs, even if the file's name speaks for task 1."""
+    """The flag --challenge decides which check runs, even if the file has a name of task 1."""
     kit = challenge_kit("science_exam")
     path = write("mine_task_1.csv", "id,prediction\n0,F\n")
     done = run(["-m", "tools.check_submission", path, *flags], kit=kit)
@@ -509,7 +510,8 @@ def test_wrong_answers_are_refused(file: str, content: str, message: str, write:
 @pytest.fixture
 def folds_file(monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
     """Write folds.csv, made from train.txt, and the record folds.json; return folds.csv."""
-    # The record holds the flags of the running script.
+    # The record will hold the flags of the running script. So act as if a script with these flags
+    # were running.
     flags = "--output_dir x --folds 3 --input_dir=x --by_question --seed 1 --train_data a"
     monkeypatch.setattr("sys.argv", ["split.py", *flags.split()])
     source = write("train.txt", "x")

@@ -192,7 +192,7 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
         # The id of the test user of a phase is the number of the phase.
         test_user = phase
         # User, item and time of a training click. The check and the evaluation need the file, but
-        # no certain click in it.
+        # it does not matter which click it holds.
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
         # The test user, and the time of the click to predict.
         write(f"underexpose_test_qtime-{phase}.csv", f"{test_user},0.5\n")
@@ -373,7 +373,7 @@ CLICKS_NOT_READ = [
     Click("train_click-1", user=2, item=7, time=0.45),
     Click("train_click-1", user=5, item=9, time=0.405),
     Click("train_click-1", user=7, item=8, time=0.5),
-    # Item 6 has no known click in phase 2.
+    # No click in the files of phase 2 is on item 6, so older clicks on this item are not read.
     Click("train_click-1", user=6, item=6, time=0.39),
     # The file belongs to a later phase.
     Click("train_click-3", user=2, item=7, time=0.45),
@@ -463,7 +463,7 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
 
 
 def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
-    """The count is max(4, clicks in the phase) + clicks before the phase."""
+    """The count of an item is max(4, its clicks in the phase) + its clicks before the phase."""
     phase = make_phase(seed=1, n_clicks=240)
     # Times from -1 to 1: about half of the clicks come before the phase, which begins at 0.
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
@@ -611,8 +611,8 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 
     The kit takes the clicks to predict (the answers) from the original clicks. With --local, a
     model reads only the remaining clicks. Without this flag, as here, the model reads all original
-    clicks. The evaluation must notice this wherever it finds the answers: in the one file
-    debias_track_answer.csv (`is_one_file`), or in a file for each phase of the challenge.
+    clicks. The evaluation must notice this, whether it reads the answers from the one file
+    debias_track_answer.csv (`is_one_file`) or from a file for each phase of the challenge.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
@@ -637,7 +637,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 def test_a_submission_made_from_the_files_of_answers_gets_no_score(
     files_of_phases: Path, tmp_path: Path
 ) -> None:
-    """The organisers' files have no record, but the kit recognises the answers in them."""
+    """The organisers' files have no record of their origin, but the kit recognises the answers."""
     path = tmp_path / "submission.csv"
     answers = files_of_phases / "underexpose_test_qtime_with_answer-1.csv"
     rows = "".join(map(submission_row, (0, 11, 12)))

@@ -9,7 +9,7 @@ from conftest import Write, fails, succeeds
 replay = import_module("replay")
 
 SCRIPT = "related_challenges/debiasing/replay.py"
-# 23:00 in Beijing in phase 0, on the day before phase 1 begins.
+# 9 April 2020, 23:00 in Beijing. This is in phase 0, since phase 1 begins after 10 April, 23:59:59.
 EARLY = 1_586_444_400
 HOUR = 3600
 # 6 June 2020, 08:00 in Beijing, in the final stage.
@@ -53,21 +53,21 @@ def recommend(rare: int | None, popular: int | None) -> str:
 # "full" is two thirds of the gain of item 1 plus a third of the gain of item 2; "half" is the gain
 # of item 1.
 #
-# Scores: full 2/3 · 1 = 2/3, half 1.
+# Scores of a phase: "full" is 2/3 · 1 = 2/3, and "half" is 1.
 RARE_FIRST = recommend(rare=0, popular=None)
-# Scores: full 1/3 · 1 = 1/3, half 0.
+# Scores of a phase: "full" is 1/3 · 1 = 1/3, and "half" is 0.
 POPULAR_FIRST = recommend(rare=None, popular=0)
-# Scores: full 2/3 · 1 + 1/3 · 1/2 = 5/6, half 1.
+# Scores of a phase: "full" is 2/3 · 1 + 1/3 · 1/2 = 5/6, and "half" is 1.
 BOTH = recommend(rare=0, popular=2)
-# Scores: full 2/3 · 1/2 + 1/3 · 1 = 2/3, half 1/2.
+# Scores of a phase: "full" is 2/3 · 1/2 + 1/3 · 1 = 2/3, and "half" is 1/2.
 POPULAR_BEFORE_RARE = recommend(rare=2, popular=0)
-# Scores: full 2/3 · 1/2 + 1/3 · 1/3 = 4/9, half 1/2.
+# Scores of a phase: "full" is 2/3 · 1/2 + 1/3 · 1/3 = 4/9, and "half" is 1/2.
 BOTH_LOW = recommend(rare=2, popular=6)
 
 
 @pytest.fixture
 def season(write: Write) -> Path:
-    """Return an empty folder for the submissions of a season, and write the answers beside it."""
+    """Return an empty folder for the submissions of all teams, and write the answers beside it."""
     folder = write("answers/debias_track_answer.csv", ANSWERS).parent.parent / "season"
     folder.mkdir()
     return folder
@@ -190,8 +190,9 @@ def last_second_of_day(time: int) -> int:
 def test_the_two_stages_are_counted_apart(season: Path) -> None:
     """Submissions in the final stage do not count toward the daily limit of the first stage.
 
-    The final stage begins on 5 June at 08:00 in Beijing. One submission comes at this second, which
-    still belongs to the first stage, and one comes a second later.
+    The first stage consists of the phases 0 to 6. The final stage begins on 5 June at 08:00 in
+    Beijing. One submission comes at this second, which still belongs to the first stage, and one
+    comes a second later.
     """
     submit(season, "red", 1_591_315_200, RARE_FIRST)
     submit(season, "red", 1_591_315_201, RARE_FIRST)
@@ -199,7 +200,10 @@ def test_the_two_stages_are_counted_apart(season: Path) -> None:
 
 
 def test_a_faulty_submission_is_named_and_counts(season: Path) -> None:
-    """Only one submission a day is allowed, so the next one of that day is refused."""
+    """A faulty submission counts toward the limit of one submission a day.
+
+    So the second submission of the day is refused, although it has no fault.
+    """
     faulty = submit(season, "red", LATE, f"7.0{RARE_FIRST}")
     submit(season, "red", LATE + 1, RARE_FIRST)
     lines = run_replay(season)
@@ -213,9 +217,9 @@ def test_a_faulty_submission_is_named_and_counts(season: Path) -> None:
     [(1, 1), (9, 9), (10, 10), (11, 10), (109, 10), (110, 11), (119, 11), (650, 65)],
 )
 def test_ten_teams_or_the_top_tenth_qualify(n_teams: int, expected: int) -> None:
-    """The first ten teams qualify, or the first tenth of the teams if these are more than ten.
+    """The first ten teams qualify. With 110 teams or more, the first tenth of the teams qualifies.
 
-    Each team has a lower score than the team before it.
+    A tenth is rounded down. Each team has a lower score than the team before it.
     """
     leaderboard = [scored(f"team {n}", full=-n, half=0) for n in range(n_teams)]
     assert replay.qualify(leaderboard) == leaderboard[:expected]

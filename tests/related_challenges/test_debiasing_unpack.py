@@ -84,8 +84,9 @@ def zip_with_password(members: Mapping[str, bytes], password: str) -> bytes:
         # A negative `wbits` gives a raw deflate stream, without the header that zlib adds.
         packer = zlib.compressobj(wbits=-15)
         packed = packer.compress(content) + packer.flush()
-        # An encrypted file begins with twelve bytes. The first eleven should be random; zeros do
-        # for a test. The last one, a byte of the checksum, reveals a wrong password.
+        # An encrypted file begins with twelve bytes. The first eleven should be random, but zeros
+        # are good enough for a test. The last one is a byte of the checksum. It reveals a wrong
+        # password.
         start = bytes(11) + bytes([checksum >> 24])
         hidden = Cipher(password).encrypt(start + packed)
         # These fields are in the header and also in the entry of the directory.

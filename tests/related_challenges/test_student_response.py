@@ -182,9 +182,9 @@ def test_models_never_see_the_label_of_a_test_answer(
     """If a model predicts a file with labels, it gets the answers without these labels.
 
     The model learns from 24 labelled answers (`labelled_questions`) and predicts one, whose file
-    lies in another folder. `read_fits` returns the table of all 25 answers and one fit: which
-    answers to learn from, which to predict, and the codes of the labels. The code -1 stands for no
-    label.
+    lies in another folder. `read_fits` returns the table of all 25 answers and one fit. The fit
+    says which answers to learn from, which answers to predict, and which label each answer has, as
+    a code. The code -1 stands for no label.
     """
     test_dir = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags = labelled_questions.flags(train_dir=labelled_questions.folder, test_dir=test_dir)
@@ -343,7 +343,7 @@ def test_shared_phrases_by_hand() -> None:
 
 
 def test_measures_are_those_of_the_packages_own_example() -> None:
-    """The authors of Text::Similarity published these figures with its version 0.06."""
+    """The authors of the Perl package Text::Similarity publish these figures in version 0.06."""
     # The published example leaves out stop words, so the lists here have no stop words.
     left = ["winston", "churchill", "prime", "minister", "england"]
     right = ["prime", "minister", "england", "winston", "churchill", "came", "visit"]
@@ -535,7 +535,10 @@ def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write
 
 
 def test_words_are_marked_by_whether_the_reference_has_them(write: Write) -> None:
-    """`=` marks a word that is in the reference, `+` one that is not, `-` one that is missing."""
+    """`=` marks words of both answer and reference.
+
+    `+` marks words of the answer alone, and `-` words of the reference alone.
+    """
     text = question_file("a", {"a.1": "", "a.2": ""}, ["because lamp", "..."])
     answers = responses.read_responses(write("a.xml", text).parent, labels="ignored")
     # The second answer has no words.
@@ -579,7 +582,7 @@ def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Pa
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
     # In each row of this example, precision, recall and F1 are equal.
     value_by_row = {
-        # The label `correct` is true twice, predicted twice, and once both.
+        # Two answers have this label, two are predicted to have it, and one is both.
         "correct": "0.5000",
         # No other prediction is right.
         "contradictory": "0.0000",
@@ -588,8 +591,8 @@ def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Pa
         "macro average": "0.1667",
         # The mean over the four answers' labels: (1/2 + 0 + 1/2 + 0) / 4.
         "micro average": "0.2500",
-        # Needing correction means any label but `correct`. This is true twice, predicted twice, and
-        # once both.
+        # Answers with any label but `correct` need corrective feedback. Two answers need it, two
+        # are predicted to need it, and one is both.
         "corrective feedback": "0.5000",
     }
     page = page_in(tmp_path)
@@ -656,11 +659,12 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
 def test_label_distribution(write: Write, tmp_path: Path) -> None:
     """The printed table counts the answers of each label in each folder.
 
-    The table has a column for each folder. A cell holds a count and a share. There are sets of 5, 3
-    and 2 labels. A cell is empty if no set that has all labels of the folder has the row's label.
+    The table has a column for each folder and a row for each label. A cell holds a count and a
+    share. There are sets of 5, 3 and 2 labels. A column uses only the sets that contain all labels
+    of its folder. If none of these sets contains the label of a row, the cell is empty.
 
-    Folder x has the labels `correct` and `irrelevant`, which only the set of 5 labels has. Folder y
-    has the labels `correct` and `incorrect`, which the sets of 3 and 2 labels have.
+    Folder x has the labels `correct` and `irrelevant`, which only the set of 5 labels contains.
+    Folder y has the labels `correct` and `incorrect`, which the sets of 3 and 2 labels contain.
     """
     # For each question, its folder and name, and the labels of its two answers.
     labels_by_question = {
@@ -677,10 +681,10 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     # For each row, the words of its cells that are not empty: of folder x, then of folder y.
     expected = {
         "correct": ["1", "(50.0%)", "3", "(75.0%)"],
-        # Only the set of 5 labels has these two labels, so the cells of folder y are empty.
+        # Only the set of 5 labels contains these two labels, so the cells of folder y are empty.
         "irrelevant": ["1", "(50.0%)"],
         "non_domain": ["0", "(0.0%)"],
-        # The set of 5 labels does not have this label, so the cell of folder x is empty.
+        # The set of 5 labels does not contain this label, so the cell of folder x is empty.
         "incorrect": ["1", "(25.0%)"],
         "answers": ["2", "4"],
         "questions": ["1", "2"],
@@ -809,7 +813,7 @@ def test_test_sets_with_labels_are_predicted_and_scored(write: Write, tmp_path: 
 def test_a_model_is_not_scored_on_answers_that_it_has_learned_from(
     write: Write, tmp_path: Path
 ) -> None:
-    """The training folder holds a copy of the file of the test set."""
+    """A score is refused if the training folder holds a copy of the test set's file."""
     write_training_answers(write, n_correct=5, other="incorrect")
     path = write("test-unseen-questions/t.xml", question_file("S", {"u.1": "correct"}))
     train = write("train/copy.xml", path.read_text()).parent

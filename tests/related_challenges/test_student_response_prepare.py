@@ -474,7 +474,11 @@ def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: P
 def test_a_tenth_of_the_released_answers_of_every_label_is_held_out(
     prepared_beetle: Prepared,
 ) -> None:
-    """A tenth of the answers to the questions that are not held out is held out."""
+    """Of each label, a tenth of the answers is held out, apart from the held-out questions.
+
+    Held-out questions are held out with all their answers. The tenth is taken from the answers to
+    the other questions.
+    """
     train = Counter(prepared_beetle.labels(prepare.TRAIN).values())
     held_out = Counter(prepared_beetle.labels(responses.UNSEEN_ANSWERS).values())
     expected = {label: round(0.1 * n_answers) for label, n_answers in (train + held_out).items()}

@@ -41,9 +41,9 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
 
 
 def write_student_metadata(folder: Path) -> None:
-    """Write student metadata with a constant column and a column with one value.
+    """Write student metadata with two useless columns, which must not break a fit.
 
-    Such columns must not break a fit.
+    Gender is the same for all students. PremiumPupil is known for one student only.
     """
     students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     students.loc[3, "PremiumPupil"] = 1.0
@@ -80,11 +80,11 @@ def test_context_helps_in_task_1_and_habits_help_in_task_2(tmp_path: Path, task:
     if task == 1:
         assert with_students > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
         assert with_context > with_students + 0.05
-        # Habits do not help to predict whether an answer is right. So the expected gain is 0. The
-        # limit, −0.015, lies two standard errors below 0.
+        # The group "habits" does not help to predict whether an answer is right. So the expected
+        # gain is 0. The limit, −0.015, lies two standard errors below 0.
         assert with_habits > with_context - 0.015
     else:
-        # The option of a wrong answer can be predicted only from the student's habits.
+        # The option of a wrong answer can be predicted only from the group "habits".
         assert with_habits > with_context + 0.03
 
 
@@ -131,7 +131,10 @@ def few_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     split_kit: Path, tmp_path: Path, train: pd.DataFrame, pairs: pd.DataFrame, task: int
 ) -> None:
-    """The script lists all groups. Options that nobody chose get a small probability, not 0."""
+    """The script prints that it uses all groups of features.
+
+    Options that nobody chose get a small probability, not 0.
+    """
     flags = ["--metadata_dir", split_kit / "data/metadata"]
     flags += ["--probabilities", tmp_path / "p.parquet"]
     _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
@@ -254,7 +257,7 @@ def read_probabilities(folder: Path) -> np.ndarray:
 def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     tmp_path: Path, calls: Calls, task: int
 ) -> None:
-    """Without the group `model`, the trees alone give the probability."""
+    """If the features do not include the item response model, the trees alone predict."""
     flags = ["--features", "rates", "context", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
 
@@ -276,8 +279,8 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
 def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
 ) -> None:
-    # With 0 as the largest number of answers, the item response model takes its default settings.
-    # To choose settings would take long.
+    # If there are more than `_MAX_ANSWERS` answers, the item response model takes its default
+    # settings. To choose settings would take long.
     monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
     predict(tmp_path, 1, "--features", "model", "rates")
     # Two fits predict the template, and one predicts the rows that are held out to weigh the trees.
@@ -385,8 +388,9 @@ def test_the_chosen_weight_lies_two_standard_errors_below_the_best_weight(
     true_weight = 0.3
     start, p_trees, outcome, standard_error = draw_outcomes(true_weight)
     weight = sample.choose_weight(start, p_trees, outcome)
-    # The best weight is the true weight with a standard error of 0.017, so it may differ by three
-    # standard errors. The tried weights are 0.02 apart.
+    # The best weight for the drawn outcomes differs from the true weight by chance, with a standard
+    # error of 0.017. The tolerance is three standard errors, plus the distance of 0.02 between the
+    # weights that `choose_weight` tries.
     expected = true_weight - 2 * standard_error
     assert weight == pytest.approx(expected, abs=3 * standard_error + 0.02)
     assert weight < true_weight
@@ -417,7 +421,7 @@ def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> No
 def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     sample: ModuleType,
 ) -> None:
-    """Trees that only know their training rows by heart get the weight 0.
+    """Trees that have only memorised their training rows get the weight 0.
 
     Features and outcomes are random. So trees learn the outcomes of their training rows, and
     predict other rows no better than a guess. If the training rows decided the weight, it would be

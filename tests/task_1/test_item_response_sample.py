@@ -37,8 +37,8 @@ def score_with_metadata(
     """Return the accuracy of the sample model with `n_train` training answers.
 
     The model gets answer metadata with the columns `contexts`. If `contexts` is empty, it gets no
-    metadata. Then this function also asserts that the script predicts the same as the library's
-    class without contexts; both have the guessing probability GUESSING.
+    metadata. In this case, the function also asserts that the script makes the same predictions as
+    `predict_without_context`.
     """
     train, test = split(answers, n_train)
     # Predict at most 6,000 answers, to save time.

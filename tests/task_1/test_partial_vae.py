@@ -95,8 +95,8 @@ def test_a_process_without_students_takes_part_in_torchrun(
     """The third of three processes fits without students, prints nothing and writes no file.
 
     The students of a batch are dealt to the processes in turn. The batch here holds two students:
-    one with answers, and one without answers, who stands for unknown ids. So the third process gets
-    no student.
+    one with answers, and one without answers, whose predictions serve for all unknown ids. So the
+    third process gets no student.
     """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)

@@ -187,14 +187,14 @@ def check_log_loss_below_shares(fit: Fit) -> None:
     share_by_question_and_answer = shares.stack()
     actual = pd.MultiIndex.from_frame(TEST[["QuestionId", column]])
     share_of_truth = share_by_question_and_answer[actual].to_numpy()
-    # Model and shares are compared answer by answer. Answers of one student are correlated, so the
-    # standard error is clustered by student.
+    # For each answer, compare the probability that the model gave to it with its share. Answers of
+    # one student are correlated, so the standard error is clustered by student.
     log_gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
     error = metrics.clustered_standard_error(log_gain, STUDENT)
     assert log_gain.mean() > 4 * error
 
 
-# Flags with which a model learns too little.
+# For each model, flags that must lower the accuracy of its predictions. Each flag is tested alone.
 LESS: dict[str, list[tuple[object, ...]]] = {
     "matrix_factorization": [("--iterations", 1), ("--dimensions", 1)],
     "item_response": [("--dimensions", 1)],
@@ -222,13 +222,14 @@ def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
 
     # In task 1, the majority model gives the probabilities 1/2 and 1/2 to a question with as many
     # right as wrong training answers, and to a question without training answers. Then both answers
-    # are valid predictions.
+    # are valid predictions, and the prediction is called undecided.
     is_decided = (np.abs(p - 0.5) > 1e-6).any(axis=1)
     # Column 0 of `p` is the answer 0 (wrong) in task 1, and option 1 in task 2.
     most_probable_column = p.argmax(axis=1)
     most_probable = FIRST_ANSWER[fit.task] + most_probable_column
     assert np.array_equal(most_probable[is_decided], fit.predicted[is_decided])
-    # Few questions have as many right as wrong answers, so nearly all answers of TEST are decided.
+    # Few questions have as many right as wrong training answers, so nearly all predictions of
+    # answers in TEST are decided.
     assert is_decided[: len(TEST)].mean() > 0.9
 
 
@@ -317,9 +318,9 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
     with_seed_0 = predict(fit.script, tmp_path, *flags, "--seed", 0, pairs=fit.asked)
     assert (folder_of_default_seed / name).read_bytes() == (tmp_path / name).read_bytes()
     with_seed_1 = predict(fit.script, tmp_path, *flags, "--seed", 1, pairs=fit.asked)
-    # With two seeds, at least 0.96 of a model's 2,331 predictions are equal. For gradient boosting,
-    # the share is 0.87. The shares have standard errors of 0.004 and 0.007. The limits lie four
-    # standard errors below the shares.
+    # A model makes 2,331 predictions with each of the two seeds. The share of equal predictions is
+    # 0.87 for gradient boosting, with a standard error of 0.007. For other models, it is at least
+    # 0.96, with a standard error of 0.004. The limits lie four standard errors below the shares.
     least = 0.84 if fit.name == "gradient_boosting" else 0.94
     agreement = np.mean(with_seed_0 == with_seed_1)
     assert least < agreement < 1
@@ -348,7 +349,7 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     task = task_number(script)
     # 8,500 of the 18,000 answers are for training, the other 9,500 are predicted.
     train, test = planted.split(draw_random_answers(), len(TRAIN))
-    # Only the right option of a question tells something about the answers to it. So the best
+    # The probability of an answer depends only on the right option of the question. So the best
     # prediction is the most frequent answer to the questions with the same right option.
     best = train.groupby("CorrectAnswer")[COLUMN[task]].agg(lambda values: values.mode()[0])
     chance = accuracy(task, test.CorrectAnswer.map(best), test)
@@ -404,8 +405,8 @@ def test_few_or_uniform_answers_are_enough(
 
 FEW = "train.csv: holds 90 right and 60 wrong answers, expected at least 100 of each"
 AT_LEAST_1 = "--dimensions and --iterations must be at least 1"
-# A key is a sample model with its flags. The model refuses the flags, or the number of training
-# answers; the value is a part of its message.
+# Cases that a sample model must refuse, because of its flags or of too few training answers. A key
+# is the name of the model, followed by its flags. The value is a part of the model's message.
 REFUSED = {
     "matrix_factorization --dimensions 0": AT_LEAST_1,
     "matrix_factorization --iterations 0": AT_LEAST_1,
@@ -559,7 +560,7 @@ class Ranker:
 
 @pytest.fixture(params=each_script(RANKINGS))
 def ranker(request: pytest.FixtureRequest, simulated_kit: Path, tmp_path: Path) -> Ranker:
-    """Return each sample model of task 3 in turn."""
+    """Return a sample model of task 3. Each test runs once for each of these models."""
     script = request.param
     name = short_name(script)
     answers = write_training_answers(tmp_path / "train.csv", simulated_kit)
@@ -575,9 +576,9 @@ def ranker(request: pytest.FixtureRequest, simulated_kit: Path, tmp_path: Path) 
 
 
 def test_every_question_gets_one_rank(ranker: Ranker, tmp_path: Path) -> None:
-    """A ranking has each rank once; questions of which the model knows nothing come last.
+    """A ranking has each rank once; questions whose quality the model cannot estimate come last.
 
-    These questions are ranked in the order of QuestionId.
+    These last questions are ranked in the order of QuestionId.
     """
     ranker.rank(tmp_path)
 
@@ -594,7 +595,10 @@ def test_every_question_gets_one_rank(ranker: Ranker, tmp_path: Path) -> None:
 
 
 def test_the_seed_alone_decides_on_a_ranking(ranker: Ranker, tmp_path: Path) -> None:
-    """Two runs give the same ranking; with another seed, a model with a seed gives another one."""
+    """Two runs with the same seed give the same ranking.
+
+    In the models "random" and "partial_vae", another seed gives another ranking.
+    """
     default_seed = ranker.rank(tmp_path)
     if ranker.name in ("random", "partial_vae"):
         assert ranker.rank(tmp_path, "--seed", 0) == default_seed

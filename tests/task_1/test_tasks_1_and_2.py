@@ -55,7 +55,7 @@ def shared(
     simulated_kit: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Submitted:
-    """Run the majority model of task 1, or of task 2, on the template for both phases."""
+    """Let the majority model of task 1, or of task 2, predict the pairs of both phases."""
     folder = tmp_path_factory.mktemp("submitted")
     command = [f"task_{request.param}/sample_model_majority.py", "--output_dir", folder]
     succeeds(command, kit=simulated_kit)

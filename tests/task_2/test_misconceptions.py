@@ -59,7 +59,7 @@ def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
     may_follow[is_in_group] = has_misconception[student[is_in_group], group[is_in_group]]
     follows = may_follow & (rng.random(n_answers) < p_follow)
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, n_answers))
-    # A student who follows a misconception chooses option 1; so does a third of all others.
+    # All students who follow a misconception choose option 1, and a third of the other students.
     p_follows = np.where(is_in_group, p_misconception * p_follow, 0)
     p_option_1 = p_follows + (1 - p_follows) / 3
     # Options 2 and 3 are equally probable.
@@ -101,10 +101,10 @@ def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers
 
 
 def find_groups(wrong: WrongAnswers) -> IntArray:
-    """Find groups in the answers of the first part; the second part chooses the threshold.
+    """Find groups of options in the answers of the first part of the students.
 
-    The threshold decides which groups are merged. The chosen threshold predicts the answers of the
-    second part best.
+    A threshold decides which groups are merged. The function takes the threshold whose groups
+    predict the answers of the second part of the students best.
     """
     pairs = groups.compare_pairs(wrong.of_students(IS_SEARCHING))
     return groups.choose_groups(pairs, wrong.of_students(IS_CHOOSING))
@@ -196,8 +196,9 @@ def test_two_options_of_one_question_are_never_in_one_group() -> None:
 def test_evidence_of_pairs_adds_up_when_groups_are_merged() -> None:
     """Item 2 joins a group of items 0 and 1 by the evidence of both pairs together.
 
-    With variances of 1, the evidence for items 0 and 2 is 2.9 standard deviations, and so is that
-    for items 1 and 2. Together it is (2.9 + 2.9) / √(1 + 1) = 4.1. Items 0 and 1 are merged first.
+    Items 0 and 1 are merged first. All variances are 1. The evidence for items 0 and 2 is 2.9
+    standard deviations, and the evidence for items 1 and 2 is also 2.9. Together, the evidence is
+    (2.9 + 2.9) / √(1 + 1) = 4.1.
     """
     covariance = np.array([[0.0, 9.0, 2.9], [9.0, 0.0, 2.9], [2.9, 2.9, 0.0]])
     question = np.arange(3)
@@ -267,7 +268,7 @@ def test_only_the_pairs_that_most_students_got_wrong_are_compared() -> None:
     n_students = {pair: n_both_wrong[pair] for pair in combinations(range(N_QUESTIONS), 2)}
     compared = [pair for pair in n_students if n_students[pair] >= min_students]
     assert len(compared) <= 400
-    # With a smaller number, more than 400 pairs would be left.
+    # With a smaller `min_students`, more than 400 pairs would be left.
     left_by_smaller = [pair for pair in n_students if n_students[pair] >= min_students - 1]
     assert len(left_by_smaller) > 400
     # `questions` are the questions of the compared pairs.
@@ -310,8 +311,8 @@ def test_each_answer_is_predicted_from_the_others_alone() -> None:
     """The prediction of an answer depends on the student's other answers, not on the answer itself.
 
     If one answer is changed, its own prediction stays the same, and predictions of other answers
-    change. `predict_with_groups` takes known answers and answers to predict. Here both are the same
-    object, so the function predicts each answer from the student's other answers.
+    change. `predict_with_groups` takes known answers and answers to predict. The test passes the
+    same object for both, so the function predicts each answer from the student's other answers.
     """
     wrong = draw_wrong_answers().of_students(first_students(50))
     before = groups.predict_with_groups(wrong, wrong, PLANTED)
@@ -422,8 +423,9 @@ def test_a_choice_makes_no_pair_with_itself() -> None:
     # The answers to questions 0 and 1 choose option 1. They make two pairs, because the order
     # counts: (0, 1) and (1, 0).
     assert choices.n_pairs[0, 0] == 2
-    # Each of these two answers may be the first of a pair with two other answers, each of which
-    # chooses option 1 with probability 0.5.
+    # For the expected number of pairs, the first choice of a pair is given: one of the two choices
+    # of option 1. The second choice is in one of the two other answers, each of which chooses
+    # option 1 with probability 0.5.
     assert choices.n_expected[0, 0] == 2 * (0.5 + 0.5)
 
 
@@ -436,7 +438,7 @@ def test_no_groups_are_found_without_pairs() -> None:
 
 
 def simulate(n_misconceptions: int) -> generate_sample.School:
-    """Simulate the answers of tasks 1/2 of the size tiny."""
+    """Simulate the answers of tasks 1 and 2 in the size "tiny"."""
     setting = generate_sample.settings("tiny").tasks_1_2
     rng = np.random.default_rng(0)
     return generate_sample.simulate(rng, setting, make_subjects(), n_misconceptions)
@@ -533,7 +535,7 @@ def test_more_misconceptions_than_the_questions_have_room_for_are_refused() -> N
 def test_misconceptions_without_room_are_refused_before_anything_is_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks 1/2 have 1,000 questions with room for 38 misconceptions; tasks 3/4 have only 300.
+    """38 misconceptions fit the 1,000 questions of tasks 1/2, but not the 300 of tasks 3/4.
 
     `simulate` is deleted, so that the test fails if anything is simulated first.
     """
@@ -592,7 +594,7 @@ def links_to_files(html: str) -> list[str]:
 
 
 def test_the_table_lists_the_planted_misconceptions(planted_data: Path, planted_map: Path) -> None:
-    """The table has a row for each option of a group; its groups resemble the planted ones.
+    """The table has a row for each option in a group, and its groups are like the planted groups.
 
     `planted_map` is the folder with the table and the page made from the simulated `planted_data`.
     """
@@ -604,7 +606,7 @@ def test_the_table_lists_the_planted_misconceptions(planted_data: Path, planted_
     groups_of_one = pd.Series(-1.0 - np.arange(len(both)))
     found = both["Group"].fillna(groups_of_one)
     planted = both["Misconception"].fillna(groups_of_one)
-    # With this seed, the index is 0.56. For random groups, it would be about 0.
+    # With this seed, the adjusted Rand index is 0.56. For random groups, it would be about 0.
     assert adjusted_rand_score(planted, found) > 0.2
     assert not table.duplicated(["Group", "QuestionId"]).any()
     # The groups with the most students come first.
@@ -693,7 +695,7 @@ def test_the_search_shows_the_groups_with_all_words(planted_map: Path, tmp_path:
 
 
 def test_data_without_groups_give_a_page_that_says_so(planted_data: Path, tmp_path: Path) -> None:
-    """Ten students are too few for any group."""
+    """The answers of ten students are too few to find any group of options."""
     train = pd.read_csv(planted_data / "train_data" / layout.TRAIN_TASK_3_4)
     few = train[train["UserId"].isin(train["UserId"].unique()[:10])]
     folder = tmp_path / "train_data"

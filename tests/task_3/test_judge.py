@@ -377,7 +377,10 @@ def test_the_page_says_that_questions_are_simulated_and_shows_the_five_rules(
 
 @needs_browser
 def test_the_saved_panel_holds_the_judgements_that_were_meant(session: Session) -> None:
-    """Judgements that were undone do not count; a name may hold commas and quotation marks."""
+    """The saved file has the expert's judgements, without those that the expert has undone.
+
+    The name of the expert may hold commas and quotation marks.
+    """
     with session.saved.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["left", "right", 'Ann "A", B.']
@@ -395,8 +398,8 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
     """The file that the page has saved is a panel of one expert, by which a ranking can be scored.
 
     `session` holds what the expert judged in the browser, with the name 'Ann "A", B.'. The score is
-    the share of the pairs on which the ranking prefers the same question. A panel does not tell
-    where its questions come from, but the ranking of simulated questions does.
+    the share of the pairs on which the ranking prefers the same question. The saved file does not
+    tell that the questions are simulated, but the record beside the ranking does.
     """
     folder = rankings["entropy"]
     flags = ["--ref_data", session.saved, "--submission_dir", folder, "--output_dir", tmp_path]
@@ -759,7 +762,8 @@ def test_no_further_pairs_are_needed_where_the_sign_test_is_significant(n: int) 
     for n_first in range(n + 1):
         n_further = expert_agreement.count_further(n_first, n)
         if 2 * n_first == n:
-            # Rankings that win equally often are not told apart by more pairs.
+            # If the same number of pairs speaks for each ranking, further pairs do not tell them
+            # apart.
             assert n_further is None
         else:
             is_significant = scipy.stats.binomtest(n_first, n).pvalue <= 0.05
@@ -785,12 +789,11 @@ def power_of_sign_test(n: int, share: float) -> float:
 
 @pytest.mark.parametrize(("n_first", "n"), [(3, 3), (5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
 def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
-    """With the advised further pairs, a sign test tells the rankings apart with probability 0.8.
+    """With the further pairs of `count_further`, a sign test has a power of about 0.8.
 
-    `n_first` of `n` judged pairs speak for the first ranking. The probability, which is the power
-    of the test, assumes that the same share of all pairs speaks for the first ranking. The power
-    can only be close to 0.8, because one more pair changes the power by up to 0.09. So at least
-    0.71 is required.
+    The power is the probability that the test tells the two rankings apart. `n_first` of `n` judged
+    pairs speak for the first ranking, and the power assumes the same share for all pairs. One more
+    pair changes the power by up to 0.09, so it is only near 0.8. At least 0.71 is required.
     """
     n_further = expert_agreement.count_further(n_first, n)
     assert n_further is not None
@@ -843,9 +846,9 @@ class TwoRankings:
 def two_rankings(
     simulated_kit: Path, rankings: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> TwoRankings:
-    """Compare the ranking by entropy with a random ranking by the judgements of the public phase.
+    """Score the ranking by entropy on the public phase, and compare it with a random ranking.
 
-    The ranking by entropy is scored, the random one is the other.
+    In the result, "scored" is the ranking by entropy, and "other" is the random ranking.
     """
     folder = tmp_path_factory.mktemp("two_rankings")
     other = rankings["random"] / "submission_task_3.csv"

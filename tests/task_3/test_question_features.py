@@ -306,7 +306,7 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
 
 
 def test_shrinking_twice_gives_the_same_values(rates: Rates) -> None:
-    """Shrinking divides students into random halves; the seed alone decides which."""
+    """To estimate the noise, `shrink` halves the students at random; the seed alone decides how."""
     first = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     second = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     assert np.array_equal(first, second)

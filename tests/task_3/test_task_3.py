@@ -183,14 +183,14 @@ def test_an_answer_tells_most_if_half_the_students_are_right_and_abilities_decid
     """
     # For each question, its easiness and its loadings on two abilities.
     questions = {
-        # Half of the students are right. P(right) does not depend on the abilities.
+        # Half of the students answer correctly. P(right) does not depend on the abilities.
         "no loadings": [0, 0, 0],
-        # Half of the students are right. P(right) depends on the abilities.
+        # Half of the students answer correctly. P(right) depends on the abilities.
         "small loadings": [0, 0.6, 0.8],
         "large loadings": [0, 1.2, 1.6],
-        # Most students are right.
+        # Most students answer correctly.
         "large loadings, easy": [2, 1.2, 1.6],
-        # Nearly all students are right.
+        # Nearly all students answer correctly.
         "small loadings, very easy": [9, 0.6, 0.8],
     }
     values = matrix_factorization().expected_information(np.array(list(questions.values())))
@@ -280,8 +280,8 @@ def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
         "answer_metadata_task_3_4.csv of the same data; give its folder with --metadata_dir"
     )
     assert not out.exists()
-    # The default features of rank_average need no metadata, so this model runs. `rank` fails if
-    # the model fails.
+    # The default features of rank_average need no metadata, so this model runs. If it ended with an
+    # error, `rank` would fail.
     rank("rank_average", "--input_dir", tmp_path)
 
 
@@ -453,7 +453,7 @@ def test_a_flag_counts_empty_judgements_as_disagreement(
 def test_the_page_shows_an_empty_judgement_as_a_dash(
     score_with_empty: Callable[..., Score], flags: list[str]
 ) -> None:
-    """The page does so whether or not empty judgements count."""
+    """The page shows "–" for an empty judgement, whether or not empty judgements count."""
     page = score_with_empty(*flags).page
     rows = page.table("Pairs on which ranking and experts disagree").rows
     assert len(rows) == 3
@@ -960,7 +960,7 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
 def test_the_entropy_of_right_and_wrong_agrees_with_experts_as_the_winners_report(
     real_comparison: RealComparison,
 ) -> None:
-    """The report of the competition's winners of 2020 gives the agreement with each expert."""
+    """The winners of the competition of 2020 report these figures of agreement with each expert."""
     # A figure is followed by its interval in brackets.
     figures = re.findall(r"(\S+) \(", real_comparison.lines["correct_entropy, high"])
     assert figures[:5] == ["0.72", "0.84", "0.68", "0.56", "0.64"]

@@ -70,7 +70,10 @@ class Comparison:
 
 @pytest.fixture(scope="module")
 def comparison(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """Compare all strategies on the public phase: tests of ten questions, with one mask."""
+    """Compare all strategies on the public phase, in tests of ten questions.
+
+    Only one mask is used. A mask decides which answers are hidden from the strategies.
+    """
     flags = ["--phase", "public", "--questions", 10, "--masks", 1, "--targets_queryable"]
     return Comparison(*run_compare(split_kit, tmp_path_factory.mktemp("comparison"), *flags))
 

@@ -54,10 +54,12 @@ def condition(model: Any, revealed: Any, is_right: Any) -> tuple[Any, Any]:
     # Mean and covariance of the expected answers before any answer is revealed.
     prior_mean = model.intercept
     prior_covariance = loading @ loading.T
-    # V: each revealed answer is its expectation plus noise.
+    # V, the covariance of the revealed answers. A revealed answer is its expectation plus noise, so
+    # V is the covariance of the expectations plus the noise variance on the diagonal.
     noise_covariance = float(model.noise) * np.eye(revealed.sum())
     revealed_covariance = prior_covariance[np.ix_(revealed, revealed)] + noise_covariance
-    # Cᵀ, and then C V⁻¹. Both V and the prior covariance are symmetric.
+    # `covariance_with_revealed` is Cᵀ. `gain` is C V⁻¹, computed as (V⁻¹ Cᵀ)ᵀ, because V is
+    # symmetric.
     covariance_with_revealed = prior_covariance[revealed]
     gain = np.linalg.solve(revealed_covariance, covariance_with_revealed).T
     mean = prior_mean + gain @ (is_right[revealed] - prior_mean[revealed])
@@ -129,7 +131,7 @@ def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int)
     n_common = min(n_questions, N_QUESTIONS)
     compared = [question for question in range(n_common) if question not in answered]
     assert prediction[compared] == pytest.approx(expected[compared], abs=1e-5)
-    # Questions 21 to 24. With 15 questions, there is none.
+    # The predictions for the unknown questions 21 to 24. For 15 questions, this array is empty.
     unknown = prediction[21:]
     assert unknown == pytest.approx(float(model.intercept.mean()), abs=1e-5)
 

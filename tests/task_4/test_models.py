@@ -106,9 +106,9 @@ def partial_vae(n_questions: int, completion: float) -> Any:
         "intercept": rng.normal(size=n_questions),
         "loading": rng.normal(size=(n_questions, 3)),
         "guessing": np.array(0.2),
-        # Each answer adds a score and a precision to two sums. The mean of z is the sum of the
-        # scores divided by the sum of the precisions. The second axis is the outcome: 0 for a wrong
-        # answer and 1 for a right one.
+        # Each answer has a score and a precision. The model adds those of a student's answers to
+        # those of the prior. The mean of z is the sum of the scores divided by the sum of the
+        # precisions. The second axis is the outcome: 0 for a wrong answer and 1 for a right one.
         #
         # The reward of a question is a sum of two terms: how far its answer moves the predictions
         # of the targets, and how uncertain the answer is. The scores are so small that both terms
@@ -130,7 +130,7 @@ def partial_vae(n_questions: int, completion: float) -> Any:
 class Inference(NamedTuple):
     """What a model infers before any answer is seen."""
 
-    # How likely each answer is a target, shape (students, questions).
+    # How likely each answer is a target (an answer to predict), shape (students, questions).
     target_weight: Any
     # Mean of the abilities, shape (students, dimensions).
     mean_ability: Any
@@ -172,8 +172,9 @@ def infer_from_mask(mask: Any, model: Any) -> Inference:
     has_hidden = p_hidden.any(axis=1, keepdims=True)
     target_weight = np.where(has_hidden, p_hidden, mask)
 
-    # A linear regression predicts the abilities from the mask of all answers. Each student's mask
-    # is a vector that is scaled to the length 1.
+    # A linear regression predicts the abilities from which questions the student has answered.
+    # These are the questions in the mask, and questions with a probable hidden answer. The row of
+    # each student is a vector that is scaled to the length 1.
     probably_answered = mask | (p_hidden > 0.5)
     n_answered = probably_answered.sum(axis=1, keepdims=True)
     scaled_mask = probably_answered / np.sqrt(n_answered)
@@ -236,7 +237,8 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     A new question, about which the model knows nothing, is predicted like an average question.
     """
     package = PACKAGES[name]
-    # A model that expects no hidden answers.
+    # With the completion 0.0, the model expects no hidden answers, i.e. no answers to questions
+    # that may not be asked.
     model = package.make_model(30, 0.0)
 
     by_30_questions = predict_three_students(package, model, n_questions=30)
@@ -247,9 +249,9 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     assert by_25_questions[0] == pytest.approx(by_30_questions[0, :25], abs=1e-5)
     assert by_35_questions[0, :30] == pytest.approx(by_30_questions[0], abs=1e-5)
 
-    # An answer to a new question tells nothing about other questions. So students 1 and 2 have the
-    # same predictions, except for the last question. The wrong answer of student 1 to this question
-    # is known, so its prediction is 0.
+    # An answer to a new question does not change the predictions for other questions. So students
+    # 1 and 2 have the same predictions, except for the last question, which is new. The model knows
+    # that student 1 has answered it wrongly, so this prediction is 0.
     _, student_1, student_2 = by_35_questions
     assert student_1 == pytest.approx([*student_2[:-1], 0], abs=1e-5)
 
@@ -265,18 +267,19 @@ class Beginning(NamedTuple):
     posterior: Any
     # Whether each student may be asked each of 30 questions, shape (6, 30).
     askable: Any
-    # How likely each student's answer to each question is a target, which must be predicted; shape
+    # How likely each student's answer to each question is a target (an answer to predict), shape
     # (6, 30).
     target_weight: Any
 
 
 def check_beginning(name: str, model: Any, posterior: Any, expected: Inference) -> None:
-    """Compare a posterior before any answer with what the model must infer from the mask.
+    """Check what a model infers before any answer, only from which questions may be asked.
 
+    `posterior` is what the model infers, and `expected` what it must infer (see `infer_from_mask`).
     Two results are compared: how likely each answer is a target, and the mean logits. The mean
     logits must follow from the mean abilities.
     """
-    # The two packages have different names for the three values.
+    # The two packages have different names for the slopes and for the two results.
     if name == "item_response":
         target_weight = posterior.target_weight
         mean_logits = posterior.mean

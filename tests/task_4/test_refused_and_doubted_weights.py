@@ -62,13 +62,13 @@ class Scored:
 
     @property
     def notes(self) -> list[str]:
-        """The doubts that the evaluation prints."""
+        """The doubts about the score, as the evaluation prints them."""
         lines = self.output.splitlines()
         return [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
 
     @property
     def doubts_on_page(self) -> list[str]:
-        """The doubts that the page shows."""
+        """The doubts about the score, as the page shows them."""
         return [value for name, value in self.facts if name == "Doubt"]
 
 
@@ -88,13 +88,13 @@ def copy_needed(scored_kit: Path, destination: Path) -> Path:
 
 @pytest.fixture
 def kit(scored_kit: Path, tmp_path: Path) -> Path:
-    """Return a kit with the baseline trained on its local split, which the test may change."""
+    """Return a kit that the test may change; task_4/numpy is trained on the local split."""
     return copy_needed(scored_kit, tmp_path / "kit")
 
 
 @pytest.fixture
 def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
-    """Return a function that scores an entry: on the local split, unless flags say otherwise."""
+    """Return a function that scores a package or a zip, by default on the local split."""
 
     def score(*flags: object, script: object = EVALUATE) -> Scored:
         output_dir = tmp_path / "output"
@@ -109,7 +109,10 @@ def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
 
 
 def zip_by_hand(package: Path, names: Iterable[str] = (*GUIDE_FILES, *NUMPY_WEIGHTS)) -> Path:
-    """Zip files of a package beside it, with the weights but without their records."""
+    """Write a zip with some files of a package, and return its path.
+
+    By default, the zip holds the weights, but no record of their training.
+    """
     path = package.with_suffix(".zip")
     with zipfile.ZipFile(path, "w") as archive:
         for name in names:
@@ -118,7 +121,10 @@ def zip_by_hand(package: Path, names: Iterable[str] = (*GUIDE_FILES, *NUMPY_WEIG
 
 
 def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
-    """Return whether only this doubt is printed, shown on the page and recorded."""
+    """Return whether the score has exactly one doubt: in the output, on the page and in the record.
+
+    Output and page show the doubt as `sentence`. The record holds only its name, `mark`.
+    """
     return (
         scored.notes == [sentence]
         and scored.doubts_on_page == [sentence]
@@ -127,7 +133,7 @@ def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
 
 
 def has_no_doubt(scored: Scored) -> bool:
-    """Return whether there is no doubt in the output, on the page and in the record."""
+    """Return whether the score has no doubt: in the output, on the page and in the record."""
     return not (scored.notes or scored.doubts_on_page or scored.result["doubts"])
 
 
@@ -143,9 +149,9 @@ def change_code(path: Path) -> None:
 def test_a_zip_by_hand_is_traced_to_the_package_that_trained_its_weights(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The evaluation of a zip without a record of training still names the command of the training.
+    """The evaluation of a zip names the command that trained the weights, even without a record.
 
-    A zip by hand holds weights, but not the record that lies beside them in the package. The
+    The zip holds weights, but not the record of training that lies beside them in the package. The
     evaluation recognises the weights by their content and uses the record of the package.
     """
     package = kit / "task_4/numpy"
@@ -217,7 +223,7 @@ def test_weights_that_no_package_has_written_may_have_seen_the_answers(
 
 
 def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
-    """The score of large weights has no doubt: the kit finds the run that trained them.
+    """The kit finds the run that trained large weights, so their score has no doubt.
 
     The record of a run of training holds fingerprints of the weights that the run wrote. An
     evaluation compares these fingerprints with those of the weights in a zip. The fingerprint of a
@@ -225,8 +231,8 @@ def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> Non
     """
     package = kit / "task_4/numpy"
     # One of the two files of weights holds the number of answers to each question, as int64. Change
-    # the model so that it counts 700,000 questions: 5.6 MB. The lines that follow then also take
-    # this number of questions.
+    # the model so that it counts 700,000 questions: 5.6 MB. The next lines of the model then use
+    # this number of questions, too.
     model = package / "model.py"
     source = model.read_text()
     count_answers = "self.num_answers = np.bincount(question, minlength=n_questions)"
@@ -258,7 +264,7 @@ def test_a_package_that_saves_weights_without_a_record_may_have_seen_the_answers
 
 
 def make_unrecorded_package(kit: Path) -> Path:
-    """Return a copy of the baseline, without weights, whose trainer leaves no record."""
+    """Return a copy of task_4/numpy without weights, whose train_model.py leaves no record."""
     package = kit / "task_4/mine"
     weights.copy_package(kit / "task_4/numpy", package)
     (package / "train_model.py").write_text(UNRECORDED_TRAINER)
@@ -266,7 +272,7 @@ def make_unrecorded_package(kit: Path) -> Path:
 
 
 def cross_validate(kit: Path, package: Path) -> tuple[list[str], list[str]]:
-    """Cross-validate a package; return the notes that are printed and the doubts in the record."""
+    """Cross-validate a package; return the doubts that are printed (notes) and those recorded."""
     output = succeeds(["-m", "tools.cross_validate", package, "--folds", 2], kit=kit)
     notes = [line for line in output.splitlines() if line.startswith("note")]
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
@@ -332,7 +338,7 @@ def test_copied_weights_that_know_the_students_are_recognised_and_not_scored(
     succeeds([original / "train_model.py"], kit=kit)
     for name in NUMPY_WEIGHTS:
         shutil.copy(original / name, package)
-    # The package's own script scores it on the local split.
+    # The script in the package itself scores the package on the local split.
     scored = evaluate(script=package / "local_evaluation.py")
     command = "python task_4/mine/train_model.py --local"
     assert f"its weights know the local split: `{command}` trains a copy\n" in scored.output
@@ -356,7 +362,7 @@ def test_a_record_of_an_earlier_version_names_no_files_and_raises_no_doubt(
 @pytest.mark.parametrize(
     "files",
     [
-        # A trainer that saves its weights in a wrong folder leaves a record without files.
+        # A trainer that saves its weights in a wrong folder leaves a record that names no files.
         pytest.param({}, id="no files"),
         pytest.param({"a.npy": 1, "b.npy": {"bytes": [1]}}, id="damaged"),
     ],
@@ -381,7 +387,8 @@ def test_weights_of_earlier_code_are_marked(
 ) -> None:
     """If a file of code is changed after the training, the score gets the doubt EARLIER_CODE.
 
-    train_model.py trains the weights. model.py is used in training, and by the entry in the game.
+    train_model.py trains the weights. model.py is used in the training, and again in the game, in
+    which the model asks students questions and predicts their answers.
     """
     package = kit / "task_4/numpy"
     before = evaluate(package)
@@ -406,7 +413,7 @@ def test_weights_of_earlier_code_are_marked(
 def test_training_again_with_the_changed_code_removes_the_doubt(
     kit: Path, evaluate: Evaluate, name: str
 ) -> None:
-    """After a training by the changed code, the score of the weights is not doubted any more."""
+    """After the changed code has trained the weights again, their score has no doubt any more."""
     package = kit / "task_4/numpy"
     before = evaluate(package)
     change_code(package / name)
@@ -424,7 +431,7 @@ def test_training_again_with_the_changed_code_removes_the_doubt(
 def test_a_copied_package_has_a_doubt_only_if_it_was_edited(
     kit: Path, evaluate: Evaluate, tmp_path: Path, place: str
 ) -> None:
-    """A copy may lie anywhere, but an edit of its code gives a doubt."""
+    """A copy may lie in any folder. If its code is edited, its score gets a doubt."""
     package = Path(shutil.copytree(kit / "task_4/numpy", tmp_path / place))
     assert has_no_doubt(evaluate(package))
     change_code(package / "train_model.py")
@@ -452,12 +459,12 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 # ---- Training data that have changed -------------------------------------------------------------
 
 
-# The baseline's weights are made from this file and from answers. To change the training data, the
-# tests change this file. They do not change the answers, because the evaluation would then stop for
-# another reason: the local split was made from other answers.
+# The weights of task_4/numpy are made from this file and from answers. To change the training data,
+# the tests change this file. They do not change the answers, because the evaluation would then stop
+# for another reason: the local split was made from other answers.
 METADATA = "data/metadata/question_metadata_task_3_4.csv"
 
-# The ways to score the baseline on the local split.
+# The ways to score the package task_4/numpy on the local split.
 ways_to_score = pytest.mark.parametrize(
     "way", ["package", "zip by hand", "zip with records", "package's own script"]
 )
@@ -489,7 +496,7 @@ def test_weights_of_other_data_are_refused_on_the_local_split(
 
 @ways_to_score
 def test_weights_whose_data_are_gone_are_scored(kit: Path, evaluate: Evaluate, way: str) -> None:
-    """A deleted data file does not show whether it had changed, so it is no reason to refuse."""
+    """The kit cannot tell whether a deleted file had changed, so it does not refuse the weights."""
     script, *flags = scoring_command(kit / "task_4/numpy", way)
     (kit / METADATA).unlink()
     assert has_no_doubt(evaluate(*flags, script=script))
@@ -518,7 +525,7 @@ def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path
 
 @pytest.fixture(scope="module")
 def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a packed baseline, whose weights were trained in another kit on another local split.
+    """Return a zip of task_4/numpy, whose weights another kit has trained on another local split.
 
     In a course, a student would send such a zip to the teacher, who scores it in this kit. The
     tests share the zip and only read it.
@@ -537,7 +544,7 @@ def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def test_weights_from_elsewhere_are_not_compared_with_the_files_of_this_kit(
     kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
 ) -> None:
-    """Weights from another kit come from another local split, so this kit's files do not matter."""
+    """The weights were made from another kit's files, so the files of this kit raise no doubt."""
     folder = tmp_path / "unpacked"
     shutil.unpack_archive(student_zip, folder)
     for entry in (student_zip, folder):
@@ -558,10 +565,9 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
 ) -> None:
     """Weights from another kit are scored even if one file equals a file of this kit's weights.
 
-    The zip holds weights from another kit. One of their two files is the same as in this kit: two
-    local splits can give a small file with the same content. The metadata of this kit change after
-    its own weights were trained, so its own weights would be refused. The weights in the zip must
-    be scored.
+    The zip holds two files of weights from another kit. One of them equals a file of this kit: two
+    local splits can give a small file with the same content. In this kit, the metadata change after
+    the training. So the kit would refuse its own weights, but it must score those in the zip.
     """
     package = kit / "task_4/numpy"
     from_zip = tmp_path / "unpacked"
@@ -635,7 +641,7 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
 def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
     kit: Path, tmp_path: Path
 ) -> None:
-    """The report has this doubt only if no record of the training lies beside the weights."""
+    """The report has the doubt MAY_HAVE_SEEN only if the weights have no record of training."""
     package = kit / "task_4/item_response"
     succeeds([package / "train_model.py", "--local"], kit=kit)
     student = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min()
@@ -657,10 +663,10 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
 def test_a_list_of_training_students_counts_without_a_record_of_training(
     kit: Path, tmp_path: Path
 ) -> None:
-    """An entry is refused if its own list of training students names a student who is examined.
+    """A package is refused if its own list of training students names a student who is examined.
 
-    A training script of a user may write this list beside the weights, but no record of training.
-    To imitate this, the test deletes the record.
+    A user's training script may save this list beside the weights, but no record of training. To
+    imitate such a script, the test deletes the record.
     """
     package = kit / "task_4/numpy"
     examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()

@@ -27,8 +27,9 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A bank of questions with a model. The model has quiz effects and guessing. It infers abilities not
-# only from answers, but also from which questions a student has answered.
+# The questions that strategies choose from, and an item response model of these questions. The
+# model has quiz effects and a guessing probability. It infers abilities not only from answers, but
+# also from which questions a student has answered.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, seed=1, completion=2.4), POPULARITY)
 
 
@@ -202,8 +203,8 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
     # The noise is 1 / Fisher information. As in strategies.py, the information is at least 0.005,
     # so that the noise stays finite for an answer that is nearly certain.
     noise = np.array([1 / max(fisher_information(logit), 0.005) for logit in logits])
-    # The smaller the probability that an answer is hidden, the less the answer counts: it gets more
-    # noise.
+    # Divide the noise of a hidden answer by the probability that this answer is hidden. So an
+    # improbable hidden answer has more noise, and counts less.
     noise[1:] /= hidden[row, hidden_questions]
     covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
     _, log_determinant_of_answer = np.linalg.slogdet(covariance[:1, :1])
@@ -284,7 +285,7 @@ class AfterFourAnswers:
     model_posterior: Any
     # The same posterior distribution, as the object that a strategy takes.
     posterior: Posterior
-    # The mean of the prior covariance matrix of the logits.
+    # The variance of a student's mean logit over all questions, before any answer.
     prior_variance: float
 
 
@@ -307,8 +308,8 @@ def after_four_answers() -> AfterFourAnswers:
     rows = np.arange(len(reference.student))
     # A number below 0 stands for a question without an answer.
     is_answered = reference.is_correct >= 0
-    # Before any answer, the posterior follows only from which questions each student has answered.
-    # Each answer then updates it.
+    # The posterior before any answer. The model computes it only from which questions each student
+    # has answered, and updates it below with each answer.
     model_posterior = start_posterior(bank, is_answered)
     # A strategy takes a `Posterior`. It needs the seeds only to choose at random.
     before_answers = Posterior(model_posterior, POPULARITY, seed=rows)
@@ -318,7 +319,8 @@ def after_four_answers() -> AfterFourAnswers:
     # answered questions (False) before other questions (True). It is stable, so the answered
     # questions keep their order.
     first_answered = np.argsort(~is_answered, axis=1, kind="stable")[:, :4]
-    # In each round, one question of each student.
+    # In each round, the model observes one answer of each student. `questions` holds the question
+    # of each student.
     for questions in first_answered.T:
         model_posterior.observe(rows, questions, reference.is_correct[rows, questions])
         # A known answer need not be predicted, so it is no target.
@@ -499,7 +501,7 @@ def some_game(chosen: Any, probability: Any) -> PlayedGame:
     Only the second hidden answer of student 7 is wrong. Each row of `chosen` holds the questions
     that a student is asked, in this order; -1 stands for no question. Row n of `probability` holds
     P(right) of the four hidden answers after n questions. Five questions may be asked. No question
-    exceeds a limit of exposure.
+    is asked more often than a limit allows.
     """
     return PlayedGame(
         chosen=np.array(chosen),
@@ -625,8 +627,8 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
     """Each of five splits divides 53 students into training students and examined ones.
 
     `learned_share` is the share of the students that a paper's protocol trains on. The protocol
-    also says which share of the answers of an examined student is hidden. This number of answers is
-    rounded up.
+    also says which share of the answers of an examined student is hidden. The number of hidden
+    answers is this share of the student's answers, rounded up.
     """
     hidden_share = compare_strategies.PROTOCOLS[name].target_share
     for learned_answers, examined in some_splits(name, n_splits=5):
@@ -635,8 +637,8 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(examined.student.tolist())
 
-        # Whether each answer is hidden, bool, shape (students, questions). A split has only one
-        # such table, which has the name of the split.
+        # Whether each answer is hidden, bool, shape (students, questions). The dict `targets` has
+        # only this table; its key is the name of the split.
         is_hidden = examined.targets[examined.name]
         # A number below 0 stands for a question without an answer.
         is_answered = examined.is_correct >= 0
