@@ -100,7 +100,7 @@ TRAIN, TEST = split(simulate_answers(quiz_variance=1.0, share_with_few=0.1))
 
 
 def groups(rows: pd.DataFrame) -> np.ndarray:
-    """Return nested contexts: groups of three quizzes, then quizzes."""
+    """Return two contexts of each answer, shape (answers, 2): a group of three quizzes, a quiz."""
     return np.stack([rows.quiz // 3, rows.quiz], axis=1)
 
 
@@ -123,13 +123,13 @@ def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def fit(
     rows: pd.DataFrame, context: Any = None, *, start: Any = None, **settings: Any
 ) -> ItemResponse:
-    """Fit right and wrong answers, with two abilities and without guessing by default."""
+    """Fit a model of right and wrong answers, by default with two abilities and no guessing."""
     model = ItemResponse(**{"n_dimensions": 2, "guessing": 0.0, **settings})
     return model.fit(rows.student, rows.question, rows.is_right, context=context, start=start)
 
 
 def fit_options(rows: pd.DataFrame, context: Any = None) -> ItemResponseOptions:
-    """Fit options, with two abilities and without guessing."""
+    """Fit a model of the chosen options, with two abilities and without guessing."""
     model = ItemResponseOptions(n_dimensions=2, guessing=0.0)
     return model.fit(rows.student, rows.question, *options(rows), context=context)
 

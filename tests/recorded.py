@@ -28,8 +28,8 @@ RESULT = Result(
     data="a" * 12,
     origin=Origin.SIMULATED,
 )
-# Values of `Result.rules` for a game of task 4. "unobserved = -1" means that answers that the entry
-# has not asked for are shown to it as -1.
+# Values of `Result.rules` for a game of task 4. "unobserved = -1" means: if an entry has not asked
+# for an answer, the entry sees -1 instead of the answer.
 STRICT = "targets may not be asked, unobserved = -1"
 LENIENT = "targets may be asked, unobserved = -1"
 # Figures of random rankings in task 3.

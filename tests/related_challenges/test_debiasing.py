@@ -556,7 +556,7 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The model item_cf_time has the known scores on phase 1 of the real clicks.
+    """The model item_cf_time gets the same scores on phase 1 of the real clicks as when measured.
 
     The score "full" is the mean NDCG over all test users, the score "half" the mean over the test
     users whose right item is rare. The model fits nothing, so its scores hardly depend on the

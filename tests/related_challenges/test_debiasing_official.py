@@ -219,7 +219,7 @@ CHANGES_OF_TEXT: tuple[ChangeText, ...] = (
 
 @dataclass(frozen=True)
 class Case:
-    """A submission, and when it comes."""
+    """A submission, and the Unix time at which it is submitted."""
 
     content: bytes
     time: int

@@ -650,7 +650,7 @@ def test_folds_by_module(write: Write, tmp_path: Path) -> None:
     assert fold.nunique() == 3
     # The default number of folds, 10, is too large for three modules.
     assert "--folds is 10, expected a whole number from 2 to the number of ex" in fails(split)
-    # A question without a module cannot be split by module.
+    # A question without a module cannot be put into a fold by its module.
     write("test-unseen-domains/d.xml", question_file("d", {"d.1": "correct"}, module=""))
     line = fails(split)
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
@@ -948,7 +948,7 @@ def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The majority model has the known scores on BEETLE.
+    """The majority model gets the same scores on BEETLE as when they were measured.
 
     BEETLE is a corpus of real answers, whose most frequent label is `correct`. The model can also
     learn from BEETLE and predict another corpus, SciEntsBank.

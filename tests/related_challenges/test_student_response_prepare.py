@@ -1,4 +1,4 @@
-"""Student response analysis: annotations become labels, and answers training and test sets."""
+"""Student response analysis: labels from annotations, and training and test sets from answers."""
 
 import shutil
 from collections import Counter
@@ -315,7 +315,7 @@ def test_nothing_is_written_if_no_question_is_left(
 
 
 def test_question_files_of_the_same_name_are_refused(write: Write, tmp_path: Path) -> None:
-    """One of the prepared files would replace the other."""
+    """Question files of the same name are refused: one prepared file would replace the other."""
     write("in/a.xml", question_file("a", {"a.1": ""}))
     write("in/Core/a.xml", question_file("b", {"b.1": ""}))
     write("in/annotations.csv", f"{HEADER}a.1,x,,correct\nb.1,x,,correct\n")

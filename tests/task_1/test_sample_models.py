@@ -234,7 +234,10 @@ def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
 
 
 def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
-    """The shares are counted over all answers, and are the same for every question."""
+    """The probabilities predict the answers in TEST better than the shares of the answers do.
+
+    The shares are counted over all answers in TEST, and are the same for every question.
+    """
     truth = TEST[COLUMN[fit.task]]
     share_of_truth = truth.map(truth.value_counts(normalize=True)).to_numpy()
     gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
@@ -437,8 +440,8 @@ def test_flags_and_answers_that_are_not_valid_are_refused_in_one_line(
 
 
 # Code of a program that runs a script and interrupts it, as Control-C does, in one step of its
-# progress bar. `argv` is the script and its flags, and `step` the number of the step. Fits that
-# only try settings have bars that are disabled and are not interrupted.
+# progress bar. `argv` is the script and its flags, and `step` the number of the step. A fit that
+# only tries a setting has a disabled progress bar, and is not interrupted.
 INTERRUPTED = """
 import runpy, signal, sys, tqdm
 update, calls = tqdm.tqdm.update, []
@@ -589,7 +592,7 @@ def test_every_question_gets_one_rank(ranker: Ranker, tmp_path: Path) -> None:
     assert sorted(submission.ranking) == list(range(1, len(template) + 1))
     known = find_known_questions(ranker.name, ranker.kit, ranker.answers)
     unknown = {*template.QuestionId} - known
-    # The questions with the last ranks, the very last one first.
+    # The questions with the last ranks, from the very last rank backwards.
     last = submission.nlargest(len(unknown), "ranking").QuestionId
     assert last.tolist() == sorted(unknown, reverse=True)
 

@@ -77,12 +77,13 @@ def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
 
 
 def first_students(n: int) -> BoolArray:
-    """Return a mask of the first n students."""
+    """Return whether each student is one of the first n, shape (students,)."""
     return np.arange(N_STUDENTS) < n
 
 
-# Three parts of the students: `find_groups` searches the answers of the first part for groups, and
-# chooses a threshold by the answers of the second part. The third part takes no part in this.
+# Three parts of the students. `find_groups` searches the answers of the first part for groups, and
+# chooses a threshold by the answers of the second part. The answers of the third part are used only
+# to check the groups.
 IS_SEARCHING = first_students(1800)
 IS_CHOOSING = first_students(2400) & ~IS_SEARCHING
 IS_CHECKING = ~first_students(2400)
@@ -417,7 +418,7 @@ def test_choices_in_other_answers_are_counted_for_each_group() -> None:
 
 
 def test_a_choice_makes_no_pair_with_itself() -> None:
-    """If the known answers are also the asked ones, each answer is paired with the others only."""
+    """If `known` and `asked` are the same answers, a choice makes pairs with other choices only."""
     answers = answers_of_one_student(questions=[0, 1, 2], options=[1, 1, 2])
     choices = groups.pair_choices(answers, answers, GROUP_OF_OPTIONS_1)
     # The answers to questions 0 and 1 choose option 1. They make two pairs, because the order

@@ -229,7 +229,10 @@ def test_without_images_the_page_shows_what_the_answers_say(
 
 @dataclass
 class Session:
-    """The pages that an expert saw who judged, undid, closed the page, resumed and saved."""
+    """What an expert does on the page, and what the page shows.
+
+    The expert judges pairs, undoes judgements, closes the browser, goes on later, and saves.
+    """
 
     page: Path
     pairs: np.ndarray
@@ -833,12 +836,12 @@ class TwoRankings:
 
     @property
     def n_for_scored(self) -> int:
-        """The number of pairs that speak for the scored ranking."""
+        """On how many pairs the rankings disagree, and more experts agree with the scored one."""
         return int(((self.lead > 0) & self.disagree).sum())
 
     @property
     def n_for_other(self) -> int:
-        """The number of pairs that speak for the other ranking."""
+        """On how many pairs the rankings disagree, and more experts agree with the other one."""
         return int(((self.lead < 0) & self.disagree).sum())
 
 

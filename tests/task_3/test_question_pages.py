@@ -126,7 +126,7 @@ class BestQuestion:
 
     @property
     def right_option(self) -> int:
-        """The right option of most answers."""
+        """The right option, as most of the answers state it."""
         return int(self.answers.CorrectAnswer.mode()[0])
 
     @property

@@ -666,7 +666,7 @@ def test_without_a_ranking_the_evaluation_names_the_command_that_makes_one(
 
 @dataclass(frozen=True)
 class HalvesCompared:
-    """The evaluation of `rank_average` by two halves of the students, and what SciPy says."""
+    """The evaluation of `rank_average` by two halves of the students, and SciPy's results."""
 
     output: str
     # The figures in the text file of scores: Spearman's and Kendall's correlation.
@@ -723,7 +723,7 @@ def halves_compared(
     succeeds([*RATE_AND_ENTROPY, "--local"], kit=kit)
     output_dir = kit / "data/test_output"
     submission = pd.read_csv(output_dir / "test_submission_task_3.csv", index_col="QuestionId")
-    # With --local, the model has ranked by the first half.
+    # With --local, the model ranks the questions by the answers of the first half of the students.
     assert submission.ranking.equals(rank_by_first)
     output = succeeds(EVALUATE, kit=kit)
 
@@ -788,9 +788,9 @@ def test_correlations_are_printed_with_their_intervals(
 
 @needs_blocks("task_3/sample_model_random.py")
 def test_random_rankings_by_two_halves_are_uncorrelated(halved_kit: Path) -> None:
-    """The evaluation runs the script on the other half with another seed.
+    """The evaluation runs the script on the second half of the students with another seed.
 
-    With the same seed, the two random rankings would be equal.
+    With the same seed, the random rankings by the two halves would be equal.
     """
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
     succeeds(EVALUATE, kit=halved_kit)

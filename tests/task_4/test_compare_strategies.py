@@ -58,7 +58,10 @@ def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of all strategies by two rules: targets may be asked, or may not."""
+    """A comparison of all strategies by two rules: targets may be asked, or may not.
+
+    A target is an answer that a strategy must predict.
+    """
 
     output: str
     page: Page
@@ -117,7 +120,7 @@ def test_the_use_of_questions_is_shown_in_shares(comparison: Comparison, rule: i
 
 
 def test_more_predictions_are_right_if_targets_may_be_asked(comparison: Comparison) -> None:
-    """A target that was asked counts as predicted right."""
+    """A target is an answer to predict. If the target was asked, its prediction counts as right."""
     without_targets, with_targets = comparison.accuracies()
     assert with_targets[OWN] > without_targets[OWN]
 

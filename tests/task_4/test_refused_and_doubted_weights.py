@@ -1,7 +1,8 @@
 """Task 4: no score without its origin. Each test follows weights from training to score.
 
-The package is the baseline, whose weights are trained on the local split or on all students. If the
-training is unknown, or its code or data have changed, the score gets a doubt or is refused.
+The package is task_4/numpy, whose weights are trained on the local split or on all students. If the
+training is unknown, or its code or data have changed, the score gets a doubt or is refused. A doubt
+is a reason why a score may be wrong.
 """
 
 import json

@@ -143,12 +143,13 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
     of the abilities (Chang and Ying 1996).
     """
     slopes = posterior.slopes[question]
-    # The abilities are normally distributed, and the logit is linear in them. So the mean is over a
-    # normally distributed logit, by Gaussian quadrature (STEPS, WEIGHTS).
+    # The abilities are normally distributed, and the logit is a linear function of them. So the
+    # mean is taken over a normally distributed logit, by Gaussian quadrature (STEPS, WEIGHTS).
     deviation = np.sqrt(slopes @ posterior.ability_covariance[row] @ slopes)
     estimated_logit = posterior.mean[row, question]
     other_logits = estimated_logit + deviation * STEPS
-    # A divergence is a sum over the two outcomes: P(outcome) · log(P(outcome) / other P(outcome)).
+    # A divergence is the sum of P · log(P / P') over the two outcomes. P is the probability of the
+    # outcome at the estimated logit, and P' its probability at another logit.
     term_of_right = right(estimated_logit) * np.log(right(estimated_logit) / right(other_logits))
     term_of_wrong = wrong(estimated_logit) * np.log(wrong(estimated_logit) / wrong(other_logits))
     return float(WEIGHTS @ (term_of_right + term_of_wrong))
@@ -458,7 +459,7 @@ def test_a_test_ends_at_its_standard_error() -> None:
         # These strategies do not return a whole number for each student.
         (lambda known, askable, hidden: np.zeros(40), "returns array.*whole numbers"),
         (lambda known, askable, hidden: np.zeros(39, int), "returns array.*whole .*each of 40"),
-        # These strategies raise errors. The last one tries to change the model.
+        # These strategies raise errors. The last one tries to change the posterior that it gets.
         (lambda known, askable, hidden: 1 / 0, r"raises ZeroDivisionError \(line \d+: division by"),
         (lambda known, askable, hidden: sys.exit(3), r"raises SystemExit \(line \d+: 3\)"),
         (lambda known, askable, hidden: known.mean.fill(2), "raises ValueError .*read-only"),
