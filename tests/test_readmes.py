@@ -54,8 +54,8 @@ def indented_commands(page: Path) -> list[list[str]]:
 def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: Path) -> None:
     """The README of a related challenge shows its commands in indented blocks.
 
-    Some commands name folders of real files, such as CLICKS. Folders of simulated files replace
-    them: `REAL_FOLDERS` says which ones.
+    In some commands, a word such as CLICKS stands for a folder of real files. The test puts a
+    folder of simulated files in its place; `REAL_FOLDERS` says which folder.
     """
     folder = RELATED / challenge
     if challenge == "debiasing":

@@ -106,8 +106,8 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
     `finding` is a `WrongAnswers`. The residuals of its choices form a matrix with a row for each
     student and a column for each option. A truncated singular value decomposition of this matrix
     gives each option a vector of factors. Options are similar if the cosine between their vectors
-    is large. For each of N_FACTORS and each of COSINES, the function yields an array with the group
-    of each option.
+    is large. For each combination of a number of factors in N_FACTORS and a smallest cosine in
+    COSINES, the function yields an array with the group of each option.
     """
     residual = groups._residual_matrix(finding)
     # `indices` holds the column of each entry. Only options with a residual take part.

@@ -50,8 +50,11 @@ for number in range(300):
 """
 
 
-def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
-    """Two processes append 300 lines each to a file that ends with an unfinished line."""
+def test_lines_of_processes_that_write_at_the_same_time_stay_whole(tmp_path: Path) -> None:
+    """Two processes append 300 lines each to a file, and no line mixes with another.
+
+    The file ends with an unfinished line at first. This line must stay a line of its own.
+    """
     path = tmp_path / "results.jsonl"
     # An earlier process was killed while it wrote this line.
     path.write_text('{"sco', encoding="utf-8")

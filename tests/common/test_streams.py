@@ -41,7 +41,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def assert_written(script: Path) -> None:
-    """Require the whole result in the file that the script writes, as UTF-8."""
+    """Require that the script has written its whole result to its file, as UTF-8."""
     written = script.with_name("result.txt").read_text(encoding="utf-8")
     assert written == "0.7 ± 0.1\n"
 

@@ -131,8 +131,8 @@ def test_an_open_server_is_reported_line_by_line() -> None:
     ]
 
 
-def test_a_closed_server_is_reported_with_its_refusals() -> None:
-    """The server `CLOSED` refuses strangers the files of tasks and all submissions."""
+def test_the_report_on_a_closed_server_says_how_it_refuses_each_request() -> None:
+    """The server `CLOSED` gives strangers neither the files of the tasks nor any submission."""
     with serving(CLOSED) as url:
         lines = succeeds([SCRIPT, url]).splitlines()
     assert lines[1:3] == [

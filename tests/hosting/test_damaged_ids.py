@@ -28,7 +28,7 @@ def make(write: Write, tmp_path: Path, ids: list[str]) -> list[str]:
 
 
 def with_some(*damaged: str) -> list[str]:
-    """Return ids of 30 students: first the damaged ones, then 100, 101 and so on."""
+    """Return ids of 30 students: first ids that a spreadsheet damaged, then 100, 101 and so on."""
     n_others = 30 - len(damaged)
     others = [str(100 + number) for number in range(n_others)]
     return [*damaged, *others]

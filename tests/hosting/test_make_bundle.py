@@ -466,10 +466,10 @@ def test_the_marker_of_public_data_recognises_the_training_files(
     assert row_sketches.is_known(path, [marker["sketches"]])
 
 
-def test_a_participant_s_split_of_public_data_is_simulated(
+def test_a_split_of_simulated_public_data_is_marked_as_simulated(
     given: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """A participant unpacks the public data of a competition with simulated answers, and splits it.
+    """The record of a participant's local split says that its answers are simulated.
 
     `given` holds all files that participants get. PUBLIC is the name of the zip of public data.
     """

@@ -388,7 +388,8 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     first_row: dict[str, int] = {}
     for position, row in enumerate(sorted_rows):
         first_row.setdefault(row.UserId, position)
-    # The organiser's ids of the students with the numbers 0, 1 and so on.
+    # Students have new numbers, 0, 1 and so on. The list holds the organiser's id of each student,
+    # in the order of the new numbers.
     students = read_own_ids(sorted_class, "students.csv")
     first_rows = [first_row[student] for student in students]
     correlation = np.corrcoef(first_rows, np.arange(len(students)))[0, 1]
@@ -455,7 +456,8 @@ def write_spreadsheet() -> str:
         written_id = f"{student}.0" if question % 2 else f" {student} "
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
-        # The option that the student chooses on each day of January, in the order of the rows.
+        # The student answers on three days of January. The keys are the days, in the order in which
+        # the rows of the file follow each other; the values are the options chosen.
         is_even = student % 2 == 0
         option_by_day = {3: 1 if is_even else 2, 5: 3 if is_even else 2, 4: 4}
         for day, option in option_by_day.items():
@@ -603,8 +605,8 @@ def test_questions_may_have_two_to_eight_options(tmp_path: Path, with_column: bo
 
     assert "questions have up to 8 options" in made.notes
     assert read_answers(data / "train_data" / "train_task_1_2.csv")["AnswerValue"].max() == 8
-    # The files have new QuestionIds, 0, 1 and so on. For each new id, questions.csv holds the
-    # organiser's own id, here a whole number.
+    # The files have new QuestionIds, 0, 1 and so on. For each new id, questions.csv holds the id in
+    # the organiser's file. In this test, the organiser's ids are whole numbers too.
     own_id_by_new_id = [int(own_id) for own_id in read_own_ids(data, "questions.csv")]
     expected_by_new_id = expected_by_own_id[own_id_by_new_id]
     template = pd.read_csv(tmp_path / "templates" / "submission_task_1_2.csv")

@@ -708,7 +708,8 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
     days = EventDays(handed_in, base / "out")
     command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site"]
     with pytest.MonkeyPatch.context() as patch:
-        # No time passes in the test: each sleep of --watch ends a day of the competition.
+        # With --watch, the script sleeps between two looks at the folder. Here it does not sleep:
+        # `end_day` is called instead, so that the next look happens on the next day.
         patch.setattr(time, "sleep", days.end_day)
         watch_flags = ("--phase", "both", "--output_dir", base / "out", "--watch", WATCH_SECONDS)
         done = run([*command, *watch_flags])

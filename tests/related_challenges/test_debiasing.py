@@ -182,10 +182,10 @@ def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluate
 
 
 def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -> None:
-    """A submission for the test users of the phases 0 to 6 is complete with the flag --phase 6.
+    """With the flag --phase 6, a submission needs rows only for test users of the phases 0 to 6.
 
-    With the flag, only the phases up to 6 count. Each of these seven phases has one test user, for
-    whom the right item is recommended first: the NDCG of a phase is 1, and the sum is 7.
+    Each of these seven phases has one test user, for whom the right item is recommended first: the
+    NDCG of a phase is 1, and the sum is 7.
     """
     lines_of_answers = ""
     for phase in range(10):
@@ -609,10 +609,10 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 ) -> None:
     """A model that has read the clicks to predict gets no score.
 
-    The kit takes the clicks to predict (the answers) from the original clicks. With --local, a
-    model reads only the remaining clicks. Without this flag, as here, the model reads all original
-    clicks. The evaluation must notice this, whether it reads the answers from the one file
-    debias_track_answer.csv (`is_one_file`) or from a file for each phase of the challenge.
+    The local split takes the clicks to predict, the answers, out of the original clicks. With
+    --local, a model reads the remaining clicks. This test runs a model without --local, so that it
+    reads all original clicks. The evaluation must notice this, whether it reads the answers from
+    the one file debias_track_answer.csv (`is_one_file`) or from a file for each phase.
     """
     kit = challenge_kit("debiasing")
     model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]

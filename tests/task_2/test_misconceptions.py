@@ -51,7 +51,7 @@ def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
     # Each student gets each question wrong with probability 0.8.
     student, question = np.nonzero(rng.random((N_STUDENTS, N_QUESTIONS)) < 0.8)
     n_answers = len(student)
-    # The planted group of option 1 of the answered question, -1 for none.
+    # For each answer, the planted group to which option 1 of its question belongs, or -1 for none.
     group = PLANTED[question * N_OPTIONS + 1]
     is_in_group = group >= 0
     has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < p_misconception
@@ -157,7 +157,7 @@ def test_planted_groups_are_found_exactly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_permuted_options_have_no_group_that_other_students_confirm(seed: int) -> None:
+def test_groups_of_permuted_options_predict_no_answers_of_other_students(seed: int) -> None:
     """If options are shuffled among students, no group is real, and groups predict no answers.
 
     The gain is the decrease in log loss if predictions use the groups. The gain is measured on

@@ -474,8 +474,8 @@ def test_pages_with_other_pairs_keep_their_judgements_apart(
 ) -> None:
     """The browser keeps the judgements of each page, so that an expert may go on later.
 
-    Two pages with different pairs are opened in the same browser, and one pair of each is judged by
-    a key.
+    The test opens two pages with different pairs in the same browser. On each page, it judges one
+    pair by pressing an arrow key.
     """
     for seed in (0, 1):
         folder = tmp_path / f"seed_{seed}"

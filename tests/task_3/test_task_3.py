@@ -585,7 +585,7 @@ def read_printed_table(output: str) -> list[list[str]]:
 def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
     simulated_kit: Path, evaluated: Evaluated
 ) -> None:
-    """compare_features.py prints the same agreement for a ranking as the evaluation does.
+    """compare_features.py and the evaluation show the same agreement of a ranking with the experts.
 
     It prints a table with a row for each feature, one for the ranking, and one for the experts. The
     cells of a row are the name, the agreement with each of the five experts, their mean, and the
@@ -870,7 +870,7 @@ def write_rankings_of_all_students(real_data: Path, folder: Path) -> list[Path]:
 
     One ranking is by the feature correct_rate, the other by correct_entropy. Other features cannot
     be computed for all students: the real data hold only how many answers each question has and how
-    many of these are right. A file is named like the row of its feature in
+    many of these are right. Each ranking is written to a file, whose name is that of the row in
     tests/benchmarks/task_3.md, such as "correct_rate, high": high values rank first.
 
     `folder` must hold submission_task_3.csv, which lists the questions to rank.

@@ -221,8 +221,9 @@ def test_the_ability_is_the_mean_over_the_whole_bank(
     # `steps` has a row for the time before the test, then a row for each question asked.
     assert set(session.steps.QuestionId[1:]) == askable
 
-    # Before any answer, a student has the mean ability of the training students (0), their standard
-    # deviation (1) as standard error, and their mean share of right answers.
+    # Before any answer, nothing is known about a student. The estimate of the ability is the mean
+    # of the training students (0), and its standard error is their standard deviation (1). The
+    # expected share of right answers is their mean share.
     before_answers = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert before_answers == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
 
@@ -546,7 +547,7 @@ def test_the_page_tells_how_many_topics_were_asked_about(kit: Path, report: Repo
     assert f"{n_asked} of the {len(topics)} topics were asked about" in report.page.text
 
 
-def test_the_page_names_the_topics_that_least_is_known_about(kit: Path, report: Report) -> None:
+def test_the_page_names_the_topics_with_the_least_certain_shares(kit: Path, report: Report) -> None:
     """The page names the three topics for which the 90 % range of the share is widest.
 
     The share of a topic is the share of its questions that the student is expected to answer

@@ -208,7 +208,8 @@ def distractors(read: Read) -> Distractors:
         known=known,
         found=template_features(pairs, known, "distractors"),
         question=pairs.numbers["question"][-n_template:],
-        preferred=preferred[shuffled.index][-n_template:],
+        # The index of a shuffled answer is its position in `preferred`.
+        preferred=preferred[shuffled.index[-n_template:]],
     )
 
 

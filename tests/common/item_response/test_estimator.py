@@ -108,7 +108,7 @@ def mean_probability(logit: np.ndarray, variance: float) -> np.ndarray:
 
 
 def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() -> None:
-    """Students who do not know an answer guess it with probability 0.25.
+    """Students who do not know the answer guess, and are right with probability 0.25.
 
     A fit without guessing takes the guessed answers for knowledge, so its difficulties are wrong.
     """

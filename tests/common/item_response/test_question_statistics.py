@@ -250,7 +250,8 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
     """`reliability` returns a table; its first row is about all students."""
     for planted, statistics in simulations:
         row_of_all = statistics.reliability().iloc[0]
-        # An ability of the model is a vector. The statistics use its component in one direction.
+        # The model describes a student's ability by a vector. The statistics reduce it to one
+        # number, the overall ability: its component in the direction of the mean slopes.
         answers = statistics._answers
         estimated_ability = answers.students.mean @ answers.direction
         correlation = np.corrcoef(estimated_ability, planted.ability)[0, 1]
