@@ -239,29 +239,37 @@ def eliminate(
 
 
 def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> ConditionalTotals:
-    """Return the Gaussian of the total effect at each node, given the total effect above the node.
+    """Return how the total effect at each node depends on the ability and the total above the node.
 
-    The total is the total above plus the node's own effect. The columns of `node_sums` are
-    weight_sum, linear_sum and the k + 1 numbers of item_sum. With these sums, the log likelihood of
-    the node's answers is a function of the total (see the module's docstring):
+    A node is a student in a context, such as a quiz. Its total effect is added to the logits of the
+    student's answers in the context. It is the total above, which belongs to the node's parent,
+    plus the node's own effect. If the ability and the total above are known, the total is Gaussian:
 
-        (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2.
+        mean = gain · (total above) + offset − pull · (ability, 1),    variance = noise.
 
-    `precision` is the prior precision of each node's own effect, shape (nodes,).
+    Parameters
+    ----------
+    node_sums
+        The sums weight_sum and linear_sum of each node, then the k + 1 numbers of its item_sum,
+        shape (nodes, 3 + k). With them, the log likelihood of the node's answers is a function of
+        the total (see the module's docstring):
+
+            (linear_sum − item_sum · (ability, 1)) · total − weight_sum · total² / 2.
+    precision
+        1 / variance of the prior of each node's own effect, whose mean is 0. Shape (nodes,).
     """
     weight_sum = node_sums[:, 0]
     linear_sum = node_sums[:, 1]
     item_sum = node_sums[:, 2:]
-    # The precisions of the prior and of the likelihood add up. `noise` is the variance of the total
-    # if the ability and the total above are known.
+    # The precision of the total is the precision of the prior plus the precision of the likelihood.
     noise = 1 / (precision + weight_sum)
-    # Without answers, the node's total equals the total above on average. `gain` says how strongly
-    # this prior counts: it is the share of the prior in the sum of the two precisions.
+    # Before the answers, the expected total is the total above. After the answers, the total above
+    # counts with the share that the prior has in the precision of the total.
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
-        # If the node's effect is integrated out, the log likelihood of the answers is a parabola in
-        # the total above. The curvature of this parabola is `weight_above`.
+        # With the node's effect integrated out, the log likelihood is a parabola in the total
+        # above. This is its curvature.
         weight_above=gain * weight_sum,
         noise=noise,
         offset=noise * linear_sum,
@@ -371,10 +379,19 @@ def restore(
 def _add_effects_of_nodes(
     above: _Totals, conditional: ConditionalTotals, student_vector: FloatArray
 ) -> _Totals:
-    """Return the total effects at nodes: the totals above them plus the effects of the nodes.
+    """Return the distributions of the total effects at nodes, given those at the nodes' parents.
 
-    `above` are the totals at the parents of the nodes. `conditional` says how the total at a node
-    depends on the total above. `student_vector` is E[(ability, 1)] of each node's student.
+    A node is a student in a context, such as a quiz. The total effect at a node is the node's own
+    effect plus the total effect above, which is the total effect at the node's parent.
+
+    Parameters
+    ----------
+    above
+        The distribution of the total effect at each node's parent.
+    conditional
+        How the total effect at each node depends on the total effect above.
+    student_vector
+        E[(ability, 1)] of each node's student, shape (nodes, k + 1).
     """
     # Given the ability, the total at a node is gain · (total above) + e. These two terms are
     # independent Gaussians. The total above has the variance above.noise and the mean
@@ -390,48 +407,58 @@ def _add_effects_of_nodes(
 
 
 def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> FloatArray:
-    """Return posterior moments of the total effect at each node, shape (nodes, 2 + k).
+    """Return mean, variance and covariances of the total effect at each node, given the answers.
 
-    The columns are the mean of the total effect, its variance, and its covariance with each of the
-    student's k abilities. `ability_covariance` holds the posterior covariances of these abilities,
-    shape (nodes, k, k).
+    A node is a student in a context, such as a quiz. Its total effect is added to the logits of the
+    student's answers in the context. If the student's k abilities are known, the total effect is
+    Gaussian with the mean offset − pull · (ability, 1) and the variance `noise`, which are fields
+    of `totals`. `ability_covariance` says how uncertain the abilities are: it holds their posterior
+    covariances, shape (nodes, k, k).
+
+    The result has the shape (nodes, 2 + k). Its columns are the mean of the total effect, its
+    variance, and its covariance with each ability.
     """
     k = ability_covariance.shape[1]
-    # For a known ability, the total effect has the mean offset − pull · (ability, 1) and the
-    # variance `noise`. The last element of `pull` is multiplied by the constant 1, which has no
-    # variance. So leave this element out.
-    pull = totals.pull[:, :k]
-    # V is the covariance matrix of the abilities. The covariance of the total effect with the
-    # abilities is −V pull. The variance of the total effect is `noise`, plus the variance of
-    # pull · ability, which is pullᵀ V pull and equals −covariance · pull.
-    covariance = -np.einsum("nij,nj->ni", ability_covariance, pull)
-    variance = totals.noise - np.einsum("ni,ni->n", covariance, pull)
+    # The last element of `pull` belongs to the constant 1 in (ability, 1), which has no variance.
+    ability_pull = totals.pull[:, :k]
+    # With V for the covariance matrix of the abilities, the covariance of the total effect with the
+    # abilities is −V pull.
+    covariance = -np.einsum("nij,nj->ni", ability_covariance, ability_pull)
+    # The uncertain abilities add the variance of pull · ability, which is pullᵀ V pull. This equals
+    # −covariance · pull.
+    variance = totals.noise - np.einsum("ni,ni->n", covariance, ability_pull)
     return np.column_stack([totals.mean, variance, covariance])
 
 
 def _variance_of_node_effects(
     totals: _Totals, above: _Totals, conditional: ConditionalTotals, ability_covariance: FloatArray
 ) -> FloatArray:
-    """Return the posterior variance of the effect of each node alone, without the total above.
+    """Return the posterior variance of each node's own effect, shape (nodes,).
 
-    `totals` are the totals at the nodes, `above` the totals at their parents. `conditional` says
-    how the total at a node depends on the total above. `ability_covariance` holds the posterior
-    covariances of the k abilities of each node's student, shape (nodes, k, k).
+    A node is a student in a context, such as a quiz. The node's own effect is the total effect at
+    the node minus the total effect above, which is the total effect at the node's parent.
+
+    Parameters
+    ----------
+    totals, above
+        The distributions of the total effect at each node, and at its parent.
+    conditional
+        How the total effect at each node depends on the total effect above.
+    ability_covariance
+        The posterior covariances of the k abilities of each node's student, shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # The node's effect is its total minus the total above. Its variance is a sum of two parts.
-    #
-    # The first part is there because the ability is unknown. Given the ability, the mean of a total
-    # is offset − pull · (ability, 1). So the mean of the effect depends on the ability by the term
-    # −d · ability, where d is the difference of the two pulls. The variance of this term is dᵀ V d,
-    # where V is the covariance of the abilities.
+    # The variance is a sum of two parts. The first part is there because the ability is unknown.
+    # Given the ability, the mean of a total is offset − pull · (ability, 1). So the mean of the
+    # node's own effect contains −d · ability, where d is the difference of the two pulls. The
+    # variance of this term is dᵀ V d, where V is the covariance of the abilities.
     pull_difference = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum(
         "ni,nij,nj->n", pull_difference, ability_covariance, pull_difference, optimize=True
     )
-    # The second part is the variance given the ability. The node's effect is then
-    # (gain − 1) · (total above) plus a term that is independent of the total above and has the
-    # variance conditional.noise.
+    # The second part is the variance given the ability. The total is then gain · (total above) plus
+    # an independent term with the variance conditional.noise. So the node's own effect is
+    # (gain − 1) · (total above) plus this term.
     variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
@@ -538,12 +565,12 @@ class SharedEffects(NamedTuple):
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return the posteriors and the prior variances of the effects that all students share.
+    """Return the effects that all students share, and their prior variances, after a step of a fit.
 
     There is one such effect for each context of the last level and each stage of the questions (see
     MODEL.md). The effect is added to the logits of the context's answers in the stage. The prior of
     an effect is Gaussian with the mean 0 and a variance that all effects of the stage have in
-    common.
+    common. Arrays of effects are ordered by the label of an effect, context · n_stages + stage.
 
     Parameters
     ----------
@@ -555,7 +582,7 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """
     added_precision = sums[:, 0]
     added_precision_times_mean = sums[:, 1]
-    # Row i of `sums` belongs to the effect with the label i, from which its stage follows.
+    # Row i of `sums` belongs to the effect with the label i.
     stage = stage_of_label(np.arange(len(sums)), n_stages=len(old.prior))
     # The prior adds 1 / (prior variance) to the precision, and nothing to precision · mean.
     precision = 1 / old.prior[stage] + added_precision
@@ -565,6 +592,7 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     # Estimate the prior variances only from effects with answers: the posterior of any other effect
     # equals its prior.
     has_answers = added_precision > 0
+    # For each stage, the sums that `estimate_variance` needs, such as the sum of the squared means.
     sums_by_stage = _sum_effects(
         stage[has_answers], mean[has_answers], variance[has_answers], old.prior
     )

@@ -41,7 +41,13 @@ _BLOCK = 1 << 21
 def find_pairs(
     answers: AnswersOfStudents, predictions: Predictions, min_students: int
 ) -> pd.DataFrame:
-    """Return the dependent pairs; `QuestionStatistics.local_dependence` explains the table."""
+    """Return how strongly the answers to two questions correlate beyond what abilities explain.
+
+    The table has a row for each pair of questions that at least `min_students` students answered
+    both, the most significant pair first. `QuestionStatistics.local_dependence` explains its
+    columns.
+    """
+    # The last column of the items holds their intercepts.
     slopes = answers.items.mean[:, :-1]
     matrices = _make_matrices(answers, predictions)
     # Each block is a range of questions. `_correlate` returns the pairs whose first question is in
@@ -89,6 +95,10 @@ class _Matrices:
 def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Matrices:
     """Return the residuals and loadings of all answers as sparse matrices.
 
+    The loading of an answer says how strongly its residual depends on the other answers of the
+    student. From the loadings of two answers follows the correlation of their residuals that the
+    abilities explain (see the module's docstring).
+
     If there are too many answers, the matrices hold the answers of a sample of the students.
     """
     is_chosen = _choose_students(answers)[answers.student]
@@ -100,10 +110,11 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
         """Return values of the chosen answers as a sparse matrix."""
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
-    curvature = predictions.curvature
-    # The loading of an answer is c √v with c = √(w (1 + w u₋)), see the module's docstring. Here w
-    # is the curvature of the answer, and u₋ the variance of its logit without this answer.
-    squared_c = curvature * (1 + curvature * predictions.logit_variance)
+    # The module's docstring has the formula of the loading: c √v with c = √(w (1 + w u₋)).
+    w = predictions.curvature
+    # The variance of the logit of each answer, given the student's other answers.
+    u = predictions.logit_variance
+    squared_c = w * (1 + w * u)
     v = _relative_variances(answers)[answers.student]
     loading = np.sqrt(squared_c * v)
     return _Matrices(
@@ -176,7 +187,9 @@ def _choose_students(answers: AnswersOfStudents) -> BoolArray:
     A student with n answers has n² pairs of answers. The students are too many if all of them
     together have more than `_MAX_PAIRS` pairs.
     """
-    n_pairs = np.diff(answers.start).astype(np.float64) ** 2
+    # The answers of student i are start[i] to start[i + 1].
+    n_answers = np.diff(answers.start)
+    n_pairs = n_answers.astype(np.float64) ** 2
     order = np.random.default_rng(0).permutation(len(n_pairs))
     is_chosen = np.zeros(len(n_pairs), bool)
     # Go through the students in random order, and stop once the chosen students have more pairs

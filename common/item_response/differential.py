@@ -36,17 +36,23 @@ _SIGNIFICANT = 0.05
 
 
 def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int) -> pd.DataFrame:
-    """Return the effects of groups; `QuestionStatistics.differential_functioning` explains them."""
+    """Return how much easier each question is for a group than for equally able other students.
+
+    `QuestionStatistics.differential_functioning` explains the columns of the table. `group` holds
+    the name of each student's group, by the id of the student. A question is tested only if both
+    groups have at least `min_answers` answers to it.
+    """
     group_of_student, names = _number_groups(answers, group)
-    answers = replace(answers, students=_give_groups_means(answers.students, group_of_student))
+    students = _give_groups_prior_means(answers.students, group_of_student)
+    answers = replace(answers, students=students)
     predictions = predict_left_out(answers)
-    # Group 0 is the largest group. Each other group is compared with it.
+    # Group 0, the largest group, is the reference: each other group is compared with it.
     group_of_answer = group_of_student[answers.student]
     reference = _sum_by_question(answers, predictions, group_of_answer == 0)
     tables = []
     for number in range(1, len(names)):
         focal = _sum_by_question(answers, predictions, group_of_answer == number)
-        table = _effects(reference, focal, min_answers)
+        table = _estimate_effects(reference, focal, min_answers)
         table.insert(0, "question", answers.question_ids)
         table.insert(1, "group", names[number])
         table.insert(2, "reference", names[0])
@@ -55,14 +61,14 @@ def find_effects(answers: AnswersOfStudents, group: pd.Series, min_answers: int)
     # Sort the rows of a question by the number of the group, so the larger groups come first.
     table = pd.concat(tables).sort_values(["question", "group_number"], ignore_index=True)
     table = table.drop(columns="group_number")
-    # The ends of the 90 % interval.
+    # The ends of the 90 % interval of the effect.
     table["low"] = table["effect"] - QUANTILE_90 * table["error"]
     table["high"] = table["effect"] + QUANTILE_90 * table["error"]
     # The two-sided p-value: without a difference between the groups, z is standard normal.
     z = table["effect"] / table["error"]
     table["p"] = 2 * ndtr(-z.abs())
     table["p_adjusted"] = adjust_for_many(table["p"].to_numpy())
-    table["size"] = _sizes(table)
+    table["size"] = _name_sizes(table)
     return table
 
 
@@ -92,7 +98,7 @@ def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArr
     return number, counts.index
 
 
-def _give_groups_means(students: Gaussians, group_of_student: IntArray) -> Gaussians:
+def _give_groups_prior_means(students: Gaussians, group_of_student: IntArray) -> Gaussians:
     """Return the posteriors of the abilities if each group has a prior mean of its own.
 
     In `students`, the prior mean of all students is 0. The prior mean of a group is estimated from
@@ -147,35 +153,44 @@ def _sum_by_question(
     )
 
 
-def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> pd.DataFrame:
-    """Return the effect of the focal group on each question, and its standard error.
+def _estimate_effects(
+    reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int
+) -> pd.DataFrame:
+    """Return the effect of the focal group on the logits of each question, and its standard error.
 
     `reference` and `focal` are the sums that `_sum_by_question` returns for the two groups. Its
     docstring explains the columns, such as "ir".
 
     The effect is NaN if one of the groups has fewer than `min_answers` answers to the question.
+
+    Notes
+    -----
+    For each question, weighted least squares fit the residuals of both groups by three unknowns:
+    the effect, and changes of the question's intercept and slope. The effect acts like a change of
+    the intercept, but only on the focal group. So the three normal equations are, with the sums of
+    both groups (`total`) and of the focal group,
+
+        total ii · intercept + total is · slope + focal ii · effect = total ir,
+        total is · intercept + total ss · slope + focal is · effect = total sr,
+        focal ii · intercept + focal is · slope + focal ii · effect = focal ir.
+
+    Multiples of the first two equations are subtracted from the third, so that intercept and slope
+    vanish from it. It becomes information · effect = score. The variance of the effect is
+    1 / information.
     """
     total = reference + focal
-    # This is a weighted least-squares fit of the residuals with three unknowns for each question:
-    # the effect, and changes of the question's intercept and slope. The effect changes the logits
-    # of the focal group only, and changes them as the intercept does. So the sums of products with
-    # the derivative by the effect are the focal group's "ii", "is" and "ir".
-    #
-    # There are three normal equations. In the equations of intercept and slope, these two unknowns
-    # have the 2 × 2 matrix `nuisance` as their coefficients. In the equation of the effect, they
-    # have the coefficients `shared`. Subtract shared · nuisance⁻¹ times the first two equations
-    # from the equation of the effect. This removes the two unknowns, and the equation becomes
-    # information · effect = score. The variance of the effect is 1 / information.
-    nuisance = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
-    shared = focal[["ii", "is"]].to_numpy()
+    # The coefficients of intercept and slope in the first two equations, shape (questions, 2, 2),
+    # and in the third equation, shape (questions, 2).
+    first_two = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
+    third = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)
-    # For a question with few answers, `nuisance` may be a singular matrix, which `solve` does not
+    # For a question with few answers, `first_two` may be a singular matrix, which `solve` does not
     # accept. Replace it by the identity: the result of the question becomes NaN below anyway.
-    nuisance[~is_enough] = np.eye(2)
-    # For each question, the vector shared · nuisance⁻¹ of the comment above, shape (questions, 2).
-    multiplier = np.linalg.solve(nuisance, shared[:, :, None])[:, :, 0]
-    information = focal["ii"] - (multiplier * shared).sum(axis=1)
-    score = focal["ir"] - (multiplier * total[["ir", "sr"]].to_numpy()).sum(axis=1)
+    first_two[~is_enough] = np.eye(2)
+    # The multiples of the first two equations to subtract from the third, shape (questions, 2).
+    multiples = np.linalg.solve(first_two, third[:, :, None])[:, :, 0]
+    information = focal["ii"] - (multiples * third).sum(axis=1)
+    score = focal["ir"] - (multiples * total[["ir", "sr"]].to_numpy()).sum(axis=1)
     information = information.where(is_enough)
     return pd.DataFrame(
         {
@@ -187,7 +202,7 @@ def _effects(reference: pd.DataFrame, focal: pd.DataFrame, min_answers: int) -> 
     )
 
 
-def _sizes(table: pd.DataFrame) -> Array:
+def _name_sizes(table: pd.DataFrame) -> Array:
     """Return negligible, moderate or large for each effect."""
     size = table["effect"].abs()
     is_significant = table["p"] < _SIGNIFICANT
