@@ -126,11 +126,12 @@ def available_groups(
     """
     if wanted:
         for name in wanted:
-            if need := _find_unmet_need(name, pairs, answers):
+            need = _find_unmet_need(name, pairs, answers)
+            if need is not None:
                 raise InputError(f"the features '{name}' need {need.title}, which are not there")
         return tuple(wanted)
     candidates = [name for name in GROUPS if name not in leave_out]
-    return tuple(name for name in candidates if not _find_unmet_need(name, pairs, answers))
+    return tuple(name for name in candidates if _find_unmet_need(name, pairs, answers) is None)
 
 
 def _find_unmet_need(name: str, pairs: Pairs, answers: pd.DataFrame) -> Need | None:
@@ -217,8 +218,9 @@ def distractors(asked: Asked) -> Columns:
     # The rank of the option chosen in each known answer: 0 for the right option, 1 for the most
     # popular wrong one, and so on.
     rank = known.outcome_of_option[known.question, known.option - 1]
+    is_wrong = rank > 0
     has_several_wrong_options = known.n_options_of_question[known.question] > 2
-    wrong = np.flatnonzero((rank > 0) & has_several_wrong_options)
+    wrong = np.flatnonzero(is_wrong & has_several_wrong_options)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
         chose_most_popular = rank[wrong] == 1
@@ -450,15 +452,16 @@ def classes(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def time(asked: Asked) -> Columns:
-    """When the answer was given, and the student's mean residual on that day.
+    """When the answer was given, and how well the student did on that day.
 
     The columns are
 
     - hour and weekday of the answer;
     - student_day_rate and student_day_count: the student's mean residual in the known answers of
-      that day, and the number of these answers (`rates_of`);
-    - place_in_quiz: the number of the student's earlier pairs in the quiz;
-    - gap: the minutes since the student's previous pair;
+      that day, and the number of these answers (`rates_of`). A residual is right (1) or wrong (0)
+      minus the expected rate;
+    - place_in_quiz: how many of the student's answers in the quiz, known or not, were earlier;
+    - gap: the minutes since the student's previous answer, known or not;
     - age_then: the student's age in years, if there are student metadata.
     """
     assert asked.pairs.circumstances is not None

@@ -125,14 +125,16 @@ class Known:
     def _compute_option_statistics(self, n_questions: int) -> None:
         """Compute `option_share` and `outcome_of_option`.
 
+        `option_share` is the share of each option among the known answers to its question.
         `outcome_of_option` is the rank of each option in its question. The right option has rank 0,
         the most popular wrong one rank 1, and so on.
         """
-        count = count_options(self.question, self.option, n_questions, self.n_options)
-        n_answers = count.sum(axis=1, keepdims=True)
-        overall_share = count.sum(axis=0) / len(self.rows)
+        # How often each option of each question was chosen, shape (questions, options).
+        n_chosen = count_options(self.question, self.option, n_questions, self.n_options)
+        n_answers = n_chosen.sum(axis=1, keepdims=True)
+        overall_share = n_chosen.sum(axis=0) / len(self.rows)
         # Shrink the shares in each question towards the shares among all known answers.
-        share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
+        share = (n_chosen + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         # Whether a question lacks an option, shape (questions, options).
         is_absent = np.arange(self.n_options) >= self.n_options_of_question[:, None]
         if is_absent.any():

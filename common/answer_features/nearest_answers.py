@@ -94,11 +94,12 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             weighted_sum = (weight * residual).sum(axis=1)
             summary.residual[power][block] = weighted_sum / _divisor_of_shrunk_mean(weight, power)
         if known.has_options:
-            # The options of the question asked, in the order shown, have these ranks: 0 for the
-            # right option, 1 for the most popular wrong one, and so on.
+            # The ranks of the options of the question asked, in the order shown: 0 for the right
+            # option, 1 for the most popular wrong one, and so on.
             rank_of_position = known.outcome_of_option[question[block]]
             summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
-            for power, habit in _habits(known, nearest, weight_by_power, rank_of_position).items():
+            habits = _find_habits(known, nearest, weight_by_power, rank_of_position)
+            for power, habit in habits.items():
                 summary.habit[power][block] = habit
 
     visit_nearest(
@@ -113,7 +114,7 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
     return summary
 
 
-def _habits(
+def _find_habits(
     known: Known,
     nearest: IntArray,
     weight_by_power: Mapping[int, FloatArray],
@@ -121,8 +122,10 @@ def _habits(
 ) -> dict[int, FloatArray]:
     """Return how much more often than usual the student chose each position in similar questions.
 
-    Position 0 is the first option that a question shows. The result is a weighted mean over the
-    nearest answers, shrunk towards 0.
+    Position 0 is the first option that a question shows. In one answer, the excess of a position is
+    1 if the student chose it, else 0, minus the share of the position among all known answers to
+    the same question. The result is the weighted mean of the excess over the nearest answers,
+    shrunk towards 0.
 
     Parameters
     ----------
@@ -144,9 +147,7 @@ def _habits(
         right option of the question asked, column 1 to the position of the most popular wrong
         option, and so on.
     """
-    # For each nearest answer and each position: 1 if the student chose the position, else 0, minus
-    # the share of the position among all known answers to the same question. Shape (rows, nearest,
-    # options).
+    # Shape (rows, nearest, options): the excess of each position in each nearest answer.
     excess = _excess_over_share(known, nearest)
     # A row of `rank_of_position` is a permutation. The argsort of a permutation is its inverse: the
     # position of the right option, of the most popular wrong option, and so on.
@@ -276,23 +277,27 @@ def visit_nearest(
         # A row for each student of the group, a column for each question: the position in
         # `known_pairs` of the student's answer, or -1 without an answer.
         answer_table = np.full((n_table_students, n_questions), -1, np.int32)
-        for first in first_students.tolist():
-            # The group consists of the students `first` to `end` - 1.
-            end = min(first + n_table_students, n_students)
+        for first_student in first_students.tolist():
+            # The group consists of the students `first_student` to `end_student` - 1.
+            end_student = min(first_student + n_table_students, n_students)
             # Enter the known answers of these students into the table. `answers` holds the
             # positions of these answers in `known_pairs`.
-            answers = known_by_student[start_of_student[first] : start_of_student[end]]
-            table_row_of_answer = known_student[answers] - first
+            first_answer = start_of_student[first_student]
+            end_answer = start_of_student[end_student]
+            answers = known_by_student[first_answer:end_answer]
+            table_row_of_answer = known_student[answers] - first_student
             cells = table_row_of_answer, known_question[answers]
             answer_table[cells] = answers
             # The asked pairs of the group follow each other in `asked_by_student`, which is sorted
             # by student. Find these pairs, and visit them in blocks.
-            first_asked, end_asked = np.searchsorted(sorted_asked_student, [first, end])
+            first_asked, end_asked = np.searchsorted(
+                sorted_asked_student, [first_student, end_student]
+            )
             asked_of_group = asked_by_student[first_asked:end_asked]
             for begin in range(0, len(asked_of_group), n_block_rows):
                 block = asked_of_group[begin : begin + n_block_rows]
                 question = asked_question[block]
-                table_row = asked_student[block] - first
+                table_row = asked_student[block] - first_student
                 # The student's answers to the neighbours of the question, the most similar first,
                 # or -1 without an answer: shape (pairs of the block, neighbours).
                 candidates = answer_table[table_row[:, None], neighbours[question]]

@@ -136,8 +136,9 @@ def _make_first_known(
 ) -> list[Known]:
     """Fit one or two first models, from which the fits for the held-out parts continue.
 
-    For each held-out part, a model is later fitted to all other answers. This takes fewer steps if
-    the fit continues from a first model. This first model must not have seen any outcome of the
+    The training answers are split into parts, numbered from 0, and the first `split.n_held_out`
+    parts are held out. For each of them, a model is later fitted to all other answers. This takes
+    fewer steps if the fit continues from a first model, which must not have seen any outcome of the
     part.
 
     Usually there is one first model, which serves all held-out parts. It is fitted to the answers
@@ -156,10 +157,10 @@ def _make_first_known(
 
     def fit_first_model(number: int) -> Known:
         is_in_held_out_part = split.part < split.n_held_out
-        # If there are two models, model 0 must not see the held-out parts with even numbers, and
-        # model 1 those with odd numbers. If there is one model, this is True for all answers.
-        is_in_part_of_model = split.part % n_models == number
-        known = Known(pairs, answers, held_out=is_in_held_out_part & is_in_part_of_model)
+        # With two models, the parts with even numbers are served by model 0, the others by model 1.
+        # With one model, this is True for all answers.
+        is_served_by_model = split.part % n_models == number
+        known = Known(pairs, answers, held_out=is_in_held_out_part & is_served_by_model)
         if "model" in groups:
             known.fit_model(pairs)
         if "options" in groups:

@@ -72,6 +72,8 @@ class BaseItemResponse:
             choice = choose_settings(answers, self.n_dimensions, self.guessing)
         self.n_dimensions_ = choice.n_dimensions
         self.guessing_ = choice.guessing
+        # Count all levels that the fit is given, even if the choice leaves them out: later calls
+        # must give as many levels.
         self.n_levels_ = answers.context.shape[1]
         settings = self._fitted_settings()
         answers = replace(answers, context=answers.context[:, : choice.n_levels])

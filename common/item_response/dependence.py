@@ -112,7 +112,7 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
 
     # The module's docstring has the formula of the loading: c √v with c = √(w (1 + w u₋)).
     w = predictions.curvature
-    # The variance of the logit of each answer, given the student's other answers.
+    # The variance u₋ of the logit of each answer, given the student's other answers.
     u = predictions.logit_variance
     squared_c = w * (1 + w * u)
     v = _relative_variances(answers)[answers.student]

@@ -397,8 +397,8 @@ class ItemResponse(BaseItemResponse):
         n_answers = len(np.atleast_1d(question))
         student_ids = np.zeros(1, np.int32)
         if n_answers == 0 and len(np.atleast_1d(is_correct)) == 0:
-            average = model.standard_normal(1, self.n_dimensions_)
-            return Abilities(student_ids, average.mean, average.covariance)
+            average_student = model.standard_normal(1, self.n_dimensions_)
+            return Abilities(student_ids, average_student.mean, average_student.covariance)
         student_of_answer = np.zeros(n_answers, np.int32)
         if posterior.levels:
             # The fit used contexts, which `find_ability` below cannot take.

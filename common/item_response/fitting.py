@@ -139,8 +139,8 @@ def fit_posterior(
     )
     student_order = rng.permutation(len(student_ids))
     shows_progress = start is None and not is_trial
-    # `plan` holds the highest number of steps, the rule by which the fit ends earlier, and the
-    # share of the answers that are held out for this rule.
+    # The plan says after how many steps the fit ends, or by which rule it ends earlier, and which
+    # share of the answers is held out for this rule.
     plan = _make_plan(answers, settings, shows_progress=shows_progress, is_trial=is_trial)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
@@ -155,7 +155,8 @@ def fit_posterior(
     state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
     # Add an average student after the last one: predictions for unknown students use this row.
     average_student = model.standard_normal(1, settings.n_dimensions)
-    return replace(state, students=model.join([state.students, average_student])), history
+    students = model.join([state.students, average_student])
+    return replace(state, students=students), history
 
 
 # ---- The answers as steps need them ------------------------------------------------------------
@@ -271,8 +272,10 @@ def _reached_stages(
 def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
     """Return the state before the first step of a fit that does not continue from another fit.
 
-    The start of abilities and questions is found from the answers. The effects of contexts, such as
-    quizzes, begin with the mean 0 and the variance `START_VARIANCE`.
+    The start of abilities and questions is found from the answers. All effects of contexts, such as
+    quizzes, begin with the mean 0 and the variance `START_VARIANCE`: the effects of one student in
+    a context (`effects`, with the prior variances `variance`), and the effects that all students
+    share in a context (`shared`).
 
     `student_order` is a random order of the students. To save time, `find_start` looks only at the
     first students of this order.
@@ -414,20 +417,27 @@ class _Plan:
 def _make_plan(
     answers: Answers, settings: Settings, *, shows_progress: bool, is_trial: bool
 ) -> _Plan:
-    """Choose the settings of the steps, depending on the number of answers and on contexts."""
+    """Choose the settings of the steps, depending on the number of answers and on contexts.
+
+    A fit stops early if the user sets no number of steps, and enough answers can be held out: it
+    ends once its steps hardly improve the predictions of the held-out answers any more.
+    """
     n_answers = len(answers.student)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
-    # A fit stops early if the user sets no number of steps, and enough answers can be held out.
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
     default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
+    # With very many answers, a step takes long. Momentum saves steps, but contexts rule it out.
     has_contexts = answers.context.shape[1] > 0
     uses_momentum = n_answers > _MANY_ANSWERS and not has_contexts
+    # The steps do not learn from the held-out answers. If these are a share worth the time, one
+    # more step at the end learns from all answers.
+    learns_from_held_out = stops_early and share >= _SHARE_WORTH_A_STEP
     return _Plan(
         max_steps=settings.n_steps or default_steps,
         held_out_share=share if stops_early else 0.0,
         min_gain=_MIN_GAIN_WITH_MOMENTUM if uses_momentum else _MIN_GAIN,
         uses_momentum=uses_momentum,
-        learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
+        learns_from_held_out=learns_from_held_out,
         shows_progress=shows_progress,
         is_trial=is_trial,
     )

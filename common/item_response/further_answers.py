@@ -214,22 +214,22 @@ def learn_answers(
         n_students=len(student_ids),
         n_items=len(question_ids),
     )
-    students, items = _update_in_turn(
+    students, items = _update_students_and_items(
         observations,
-        posterior.students.take(student_position),
-        posterior.items.take(item_position),
-        posterior.guessing[item_position],
+        old_students=posterior.students.take(student_position),
+        old_items=posterior.items.take(item_position),
+        guessing=posterior.guessing[item_position],
         learns_students=learns_students,
         learns_questions=learns_questions,
     )
     return replace(
         posterior,
-        students=_put(posterior.students, student_position, students),
-        items=_put(posterior.items, item_position, items),
+        students=_replace_at(student_position, posterior.students, students),
+        items=_replace_at(item_position, posterior.items, items),
     )
 
 
-def _update_in_turn(
+def _update_students_and_items(
     observations: Observations,
     old_students: Gaussians,
     old_items: Gaussians,
@@ -292,12 +292,12 @@ def _as_float32(vectors: Gaussians) -> Gaussians:
     return Gaussians(vectors.mean.astype(np.float32), vectors.covariance.astype(np.float32))
 
 
-def _put(vectors: Gaussians, position: IntArray, values: Gaussians) -> Gaussians:
-    """Return a copy of the distributions, with `values` at the positions `position`."""
-    mean = vectors.mean.copy()
-    covariance = vectors.covariance.copy()
-    mean[position] = values.mean
-    covariance[position] = values.covariance
+def _replace_at(position: IntArray, old: Gaussians, new: Gaussians) -> Gaussians:
+    """Return a copy of the distributions `old`, with the distributions `new` at the positions."""
+    mean = old.mean.copy()
+    covariance = old.covariance.copy()
+    mean[position] = new.mean
+    covariance[position] = new.covariance
     return Gaussians(mean, covariance)
 
 
