@@ -194,17 +194,9 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if _fits_lookup_table(highest, len(ids)):
-        # Element i + 1 of the table holds the row of id i. Element 0 stands for the unknown id -1,
-        # and the last element for all ids above the highest. Both hold -1: no row.
-        table = np.full(highest + 3, -1, np.int32)
-        row_of_id = table[1:]
-        row_of_id[ids] = np.arange(len(ids), dtype=np.int32)
-        # If `ids` holds -1, NumPy has taken it as the index of the last element, and has written a
-        # row there. Set the last element to -1 again.
-        table[-1] = -1
-        # With "clip", the index of an id above the highest becomes the index of the last element.
-        return table.take(wanted + 1, mode="clip")
-    # Sort the wanted ids too: a search for millions of ids in random order takes ten times as long.
+        return _look_up_rows(ids, wanted, highest)
+    # Search for the wanted ids in the sorted ids. Sort the wanted ids too: a search for millions of
+    # ids in random order takes ten times as long.
     order = np.argsort(ids)
     wanted_order = np.argsort(wanted)
     # The positions in the sorted ids, which are `len(ids)` for wanted ids above the highest.
@@ -214,6 +206,23 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     is_missing = (ids[row] != wanted) | (wanted < 0)
     row[is_missing] = -1
     return row
+
+
+def _look_up_rows(ids: IntArray, wanted: IntArray, highest: int) -> npt.NDArray[np.int32]:
+    """Find the row in `ids` of each wanted id like `find_rows`, with a lookup table.
+
+    `highest` is the highest of `ids`.
+    """
+    # Element i + 1 of the table holds the row of id i. Element 0 stands for the unknown id -1, and
+    # the last element for all ids above the highest. Both hold -1: no row.
+    table = np.full(highest + 3, -1, np.int32)
+    row_of_id = table[1:]
+    row_of_id[ids] = np.arange(len(ids), dtype=np.int32)
+    # If `ids` holds -1, NumPy has taken it as the index of the last element, and has written a row
+    # there. Set the last element to -1 again.
+    table[-1] = -1
+    # With "clip", the index of an id above the highest becomes the index of the last element.
+    return table.take(wanted + 1, mode="clip")
 
 
 def _fits_lookup_table(highest: int, n_ids: int) -> bool:

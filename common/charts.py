@@ -138,8 +138,9 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
     There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
     numbers are whole.
     """
-    # Take the first step that has at least two multiples on the scale. An end of the scale may miss
-    # a multiple by a rounding error: 1e-9 of a step is tolerated.
+    # Take the first step that has at least two multiples on the scale; `step` and `values` keep it
+    # after the loop. An end of the scale may miss a multiple by a rounding error: 1e-9 of a step is
+    # tolerated.
     for step in _steps_to_try((high - low) / n_steps, integer):
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         values = [multiple * step for multiple in multiples]
@@ -212,6 +213,7 @@ def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[
         # An inner corner lies halfway between two points, which are at k / 2 = 0, 1, 2 and so on.
         angle = (k / 2 + turn) * 2 * pi / n
         if radius:
+            # y grows downwards, so the first point, at the angle 0, is above the centre.
             corners.append((radius * sin(angle), -radius * cos(angle)))
     return corners
 
@@ -234,7 +236,9 @@ def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
     start = f"M {_format(x)} {_format(y)}"
     if mark == "o":
         # "m" moves from the centre to the left end of the circle. Each "a" draws an arc, which is a
-        # half circle: to the right end, which is one diameter away, and back to the left end.
+        # half circle: to the right end, which is one diameter away, and back to the left end. After
+        # the two radii, 0 means no rotation, and 1 and 0 choose one of the possible arcs: both
+        # halves run in the same direction.
         half_circle = f"a {radius:g} {radius:g} 0 1 0"
         diameter = f"{2 * radius:g}"
         return f"{start} m -{radius:g} 0 {half_circle} {diameter} 0 {half_circle} -{diameter} 0 z"
@@ -294,13 +298,20 @@ class Drawing:
         self, x: float, y: float, text: str | Sequence[str], *, anchor: str = "start",
         colour: str = TEXT, size: float = _FONT_SIZE, bold: bool = False,
     ) -> None:  # fmt: skip
-        """Add one or more lines of text, vertically centred at y."""
+        """Add one or more lines of text, vertically centred at y.
+
+        `anchor` says whether x is the start, the middle or the end of each line. `size` is the size
+        of the font.
+        """
         lines = [text] if isinstance(text, str) else text
         style = f"font-size: {size:g}px; text-anchor: {anchor}; fill: {colour}"
         style += "; font-weight: 700" if bold else ""
-        first_baseline = y - LINE_HEIGHT * (len(lines) - 1) / 2 + _MIDDLE_ABOVE_BASELINE * size
+        # SVG needs the height of the baseline of each line, not of its middle.
+        middle_of_first = y - LINE_HEIGHT * (len(lines) - 1) / 2
+        first_baseline = middle_of_first + _MIDDLE_ABOVE_BASELINE * size
         for number, line in enumerate(lines):
-            position = f'x="{_format(x)}" y="{_format(first_baseline + LINE_HEIGHT * number)}"'
+            baseline = first_baseline + LINE_HEIGHT * number
+            position = f'x="{_format(x)}" y="{_format(baseline)}"'
             content = escape(line, quote=False)
             self._parts.append(f'<text {position} style="{style}">{content}</text>')
 
@@ -359,19 +370,19 @@ class Axes:
         for value, text in labels:
             if grid:
                 self.vertical_line(value, THIN)
-            self.drawing.note(self.x(value), label_y, text, "middle")
+            self.drawing.note(self.x(value), label_y, text, anchor="middle")
         ends_of_axis = [(self.left, self.bottom), (self.right, self.bottom)]
         self.drawing.line(ends_of_axis, stroke(LINE, 0.8))
         if axis:
             middle = (self.left + self.right) / 2
             below_labels = self.bottom + TICK_HEIGHT
             name_y = below_labels + LINE_HEIGHT / 2
-            self.drawing.note(middle, name_y, axis, "middle", _FONT_SIZE)
+            self.drawing.note(middle, name_y, axis, anchor="middle", size=_FONT_SIZE)
 
     def title(self, text: str) -> None:
         """Write a title above the axes, at the left."""
         if text:
-            self.drawing.note(self.left, self.top - _TO_SMALL_TEXT, text, "start")
+            self.drawing.note(self.left, self.top - _TO_SMALL_TEXT, text, anchor="start")
 
 
 def axes_with_y_labels(
@@ -396,9 +407,11 @@ def axes_with_y_labels(
         right=WIDTH - PAD - max(beside, SMALL / 2),
         bottom=drawing.height - PAD - below - TICK_HEIGHT - (LINE_HEIGHT if axis else 0),
     )
+    # Draw a thin line across the axes at each label, and write the label at the left of the line.
     for value, text in y_labels:
-        drawing.line([(axes.left, axes.y(value)), (axes.right, axes.y(value))], THIN)
-        drawing.note(axes.left - GAP, axes.y(value), text, "end")
+        y = axes.y(value)
+        drawing.line([(axes.left, y), (axes.right, y)], THIN)
+        drawing.note(axes.left - GAP, y, text, anchor="end")
     axes.title(title)
     return axes
 
@@ -560,9 +573,11 @@ def _write(number: float, digits: int) -> str:
 
 
 def _draw_dot(axes: Axes, dot: Dot, y: float, height: float, digits: int) -> None:
-    """Draw the band, interval, mark and value of a row that is centred at y.
+    """Draw a row of `dot_chart`, except for its texts and its bar; the row is centred at y.
 
-    A band, interval, mark or value that is NaN is not drawn.
+    From back to front, there are a grey box (`dot.band`), a line for the interval, a diamond for a
+    value to compare with (`dot.mark`), and a dot for the value. A part that is NaN is not drawn.
+    The tooltips of diamond and dot show their values with `digits` decimals.
     """
     drawing = axes.drawing
     colour = ACCENT if dot.accent else TEXT
@@ -705,12 +720,20 @@ _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
 # Curves with more points have no marks, which would hide the curve.
 _MAX_MARKED = 25
+# Widths of the line of curve 0, and of the lines of all other curves.
+_WIDTH_OF_FIRST_CURVE = 2.2
+_WIDTH_OF_CURVE = 1.4
+# Radius of the marks of curves.
+_RADIUS_ON_CURVE = 2.75
 # Height of a chart of curves without the legend.
 _HEIGHT_OF_CURVES = 240
 # Length of the short piece of each curve that the legend shows.
 _LEGEND_LINE = 26
 # Distance from the left end of the piece of a curve to the name of the curve.
 _TO_LEGEND_NAME = 34
+# Largest width of a name in the legend. The rest of the width is taken by the piece of the curve,
+# and by free space at both sides of the name.
+_LEGEND_NAME_WIDTH = WIDTH - 60
 # Free space above each name in the legend.
 _ABOVE_LEGEND_NAME = 5
 
@@ -732,10 +755,10 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
 
     The vertical axis fits the values, so it need not start at 0.
     """
-    # The names in the legend, each broken into lines, and `below`, the height of the legend.
-    names = [wrap(curve.name, WIDTH - 60) for curve in curves]
-    below = sum(LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME for name in names)
-    drawing = Drawing(_HEIGHT_OF_CURVES + below)
+    # The names in the legend, each broken into lines.
+    names = [wrap(curve.name, _LEGEND_NAME_WIDTH) for curve in curves]
+    legend_height = sum(LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME for name in names)
+    drawing = Drawing(_HEIGHT_OF_CURVES + legend_height)
     all_steps: list[float] = []
     all_values: list[float] = []
     for curve in curves:
@@ -747,22 +770,23 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         drawing,
         x_limits,
         y_limits,
-        ticks(*y_limits, 6),
+        ticks(*y_limits, n_steps=6),
         title=value_axis,
         axis=axis,
         # Half of the last label of the horizontal axis lies beyond its right end. Leave room for
         # one digit, which is half of a label of two digits.
         beside=text_width("0"),
-        below=below,
+        below=legend_height,
     )
-    axes.draw_x_axis(ticks(*x_limits, 8, integer=True), axis)
+    axes.draw_x_axis(ticks(*x_limits, n_steps=8, integer=True), axis)
     # Draw the first curves last, so that they lie above the others.
     for curve in sorted(curves, key=lambda curve: -curve.number):
         steps = map(axes.x, curve.steps)
         values = map(axes.y, curve.values)
         points = [*zip(steps, values, strict=True)]
         _draw_curve(drawing, curve, points, marked=points, tooltip=curve.name)
-    _draw_legend(drawing, curves, names, top=drawing.height - PAD - below + _ABOVE_LEGEND_NAME)
+    top_of_legend = drawing.height - PAD - legend_height
+    _draw_legend(drawing, curves, names, top=top_of_legend + _ABOVE_LEGEND_NAME)
     return drawing.svg(label)
 
 
@@ -798,13 +822,14 @@ def _draw_curve(
     `tooltip` is shown at the line.
     """
     # `n_repeats` is how many times the colours have started again before this curve.
-    n_repeats, colour = divmod(curve.number, len(_COLOURS))
+    n_repeats, colour_number = divmod(curve.number, len(_COLOURS))
+    colour = _COLOURS[colour_number]
     dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
-    width = 1.4 if curve.number else 2.2
-    drawing.line(points, stroke(_COLOURS[colour], width, dashes), tooltip)
+    width = _WIDTH_OF_FIRST_CURVE if curve.number == 0 else _WIDTH_OF_CURVE
+    drawing.line(points, stroke(colour, width, dashes), tooltip)
     if len(curve.values) <= _MAX_MARKED:
         # Each time the colours start again, every colour gets the next mark. So curves of the same
         # colour have different marks.
-        mark = MARKS[(colour + n_repeats) % len(MARKS)]
-        marks = " ".join(_mark_path(mark, x, y, 2.75) for x, y in marked)
-        drawing.path(marks, f"fill: {_COLOURS[colour]}")
+        mark = MARKS[(colour_number + n_repeats) % len(MARKS)]
+        marks = " ".join(_mark_path(mark, x, y, _RADIUS_ON_CURVE) for x, y in marked)
+        drawing.path(marks, f"fill: {colour}")

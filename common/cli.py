@@ -48,7 +48,8 @@ def run(main: Callable[[], None]) -> None:
         _fail(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-        sys.exit(130)
+        # The exit code that shells give a program that Control-C has ended.
+        sys.exit(128 + signal.SIGINT)
     finally:
         # A notebook's kernel, or the quickstart, may run another script in this process. So put the
         # earlier signal handlers back.
@@ -72,6 +73,7 @@ def _exit_on_signals() -> dict[int, Any]:
     """
 
     def exit_on_signal(number: int, frame: object) -> NoReturn:
+        # The exit code that shells give a program that a signal has ended.
         sys.exit(128 + number)
 
     signals = [signal.SIGTERM]

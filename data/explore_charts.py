@@ -153,7 +153,7 @@ class HeatMap:
         for row, lines in enumerate(name_lines):
             has_name = any(lines)
             if has_name:
-                axes.drawing.note(axes.left - GAP, axes.y(row + 0.5), lines, "end")
+                axes.drawing.note(axes.left - GAP, axes.y(row + 0.5), lines, anchor="end")
             # A gap of 5 % of the cell's size on all sides separates neighbours.
             y_edges = (axes.y(row + 0.05), axes.y(row + 0.95))
             for column, tooltip in enumerate(self.tooltips[row]):

@@ -206,7 +206,8 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     """Play the scored games; measure the accuracy after each question; write the entry's output.
 
     `setting.submission` is the entry that is played. It may be a copy of `options.submission`, the
-    entry that the user has named.
+    entry that the user has named, with other weights. Doubts, which are reasons why the score may
+    be wrong, and warnings are about the entry that the user has named.
     """
     started = time.perf_counter()
     origin = find_weights_origin(setting.submission)
@@ -229,7 +230,15 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:
         writing.write_files({paths.output: played.output})
-    return _Examination(reference, played, seconds, curves, origin.record, doubts, code)
+    return _Examination(
+        reference=reference,
+        played=played,
+        seconds=seconds,
+        curves=curves,
+        training=origin.record,
+        doubts=doubts,
+        code=code,
+    )
 
 
 def _publish(

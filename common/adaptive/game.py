@@ -177,9 +177,11 @@ class GameState:
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
+        """Begin a game in which no question has been asked and no answer is revealed."""
         self.reference = reference
         self.mask = mask
         self.rules = rules
+        # The targets are the answers that the entry must predict at the end.
         self.targets = reference.targets[mask]
         self.truth = reference.is_correct[self.targets]
         # An entry may ask a question only if the student has answered it: -1 is "not answered".
@@ -188,7 +190,7 @@ class GameState:
         if not rules.targets_queryable:
             self.can_query &= ~self.targets
         self.chosen: list[IntArray] = []
-        # The answers as the entry sees them: at first, none is revealed.
+        # The answers as the entry sees them: `unobserved` stands for an answer not revealed.
         self._option = np.full_like(reference.option, rules.unobserved)
         self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
 

@@ -106,10 +106,11 @@ def _list_facts(
 
 
 def score_of(figures: Mapping[str, Any]) -> Score:
-    """Return the score: the mean accuracy over the masks.
+    """Return the score of an entry of task 4: the mean of its accuracies over the masks.
 
-    If a server has played the games, `figures` also holds the keys `standard_error` and
-    `n_students`. Without these keys, the score has no standard error.
+    A mask chooses the answers that the entry predicts. `figures` come from `figures_of`. If a
+    server has played the games, they also hold the keys `standard_error` and `n_students`. Without
+    these keys, the score has no standard error.
     """
     accuracies = list(figures["masks"].values())
     # `scores_best_part` is False for task 4, so `combine_parts` returns the mean and not the best
@@ -204,11 +205,14 @@ def _draw_curves(curves: list[list[float]]) -> str:
 
 
 def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
-    """Return the questions that some students were asked with the first mask, for the page.
+    """Return the questions that some students were asked, for the page.
+
+    A student is asked anew for each mask, which chooses the answers to be predicted; the page shows
+    the game with the first mask. `asked` is the table of `list_questions`.
 
     The keys of the result are UserIds; these students are evenly spread over all students. The
-    values are arrays of texts, with a row for each question asked: round, question, subject and
-    answer.
+    values are arrays of texts, with a row for each question asked, and columns for round, question,
+    subject and answer.
     """
     first_mask = asked["Mask"].iloc[0]
     asked = asked[asked["Mask"] == first_mask]

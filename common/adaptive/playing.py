@@ -81,7 +81,8 @@ def play_all(
 ) -> Played:
     """Play a game with every mask of targets, each in a new process.
 
-    `with_probability` tells whether the entry is asked for probabilities too.
+    A mask chooses the targets, the answers that the entry predicts. `with_probability` tells
+    whether the entry is asked for probabilities too.
 
     Raises `InputError` if the entry fails. If the entry fails and `output_path` is given, the text
     that the entry has printed so far is written to this file.
@@ -96,7 +97,12 @@ def play_all(
             try:
                 with entry:
                     games[mask] = game.play(
-                        entry, reference, mask, setting.rules, progress.update, with_probability
+                        entry,
+                        reference,
+                        mask,
+                        setting.rules,
+                        on_round=progress.update,
+                        with_probability=with_probability,
                     )
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {_explain(fault, setting)}"
@@ -110,6 +116,7 @@ def play_all(
             # the method has changed. Collect these names over all games.
             for method, names in entry.changed.items():
                 changed.setdefault(method, set()).update(names)
+    # All processes of the entry were isolated and limited in the same way.
     return Played(games, output, changed, entry.isolation, entry.memory_limited)
 
 

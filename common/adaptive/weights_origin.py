@@ -191,10 +191,10 @@ def read_students_if_valid(package: Path) -> IntArray | None:
 def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     """Return the doubts that the origin of an entry's weights raises about the entry's score.
 
-    The record of weights that were trained in this kit is compared with the present data and code
-    of the kit. The weights of a zip, or of a folder outside the kit, may have been trained
-    elsewhere, with other data and code. Their record is compared only if a package of the kit has
-    the very same weights.
+    A doubt is a reason why the score may be wrong. The record of weights that were trained in this
+    kit is compared with the present data and code of the kit. The weights of a zip, or of a folder
+    outside the kit, may have been trained elsewhere, with other data and code. Their record is
+    compared only if a package of the kit has the very same weights.
 
     Parameters
     ----------
@@ -214,9 +214,8 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
         sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
     is_in_kit = entry.is_dir() and entry.resolve().is_relative_to(layout.ROOT)
-    # The record of a training in this kit, or None. For an entry in the kit's folder, it is the
-    # entry's record. For another entry, it is the record of a package of the kit that has the very
-    # same weights.
+    # The record of the training, if the weights were trained in this kit. `origin.kit_record` is
+    # the record of a package of the kit that has the very same weights.
     record_in_kit = origin.record if is_in_kit else origin.kit_record
     if record_in_kit is not None:
         _require_same_sources(entry, record_in_kit)

@@ -90,6 +90,7 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     # The share of a group is its number of answers, divided by the number of all answers. This is
     # the length of `pairs`. `answers` may be longer, since it repeats an answer in several groups.
     table = accuracy_by(answers, "subject", n_all=len(pairs))
+    # The index of the table holds SubjectIds: replace them by the names of the subjects.
     names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
 
@@ -164,21 +165,25 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
     """
     n = n_answers.sum(axis=1)
     n_students = (n_answers > 0).sum(axis=1)
+    # Some groups divide by 0, for instance groups of one student. Their results are replaced below,
+    # except for the NaN of groups without students.
     with np.errstate(divide="ignore", invalid="ignore"):
         share = n_right.sum(axis=1) / n
         # The variance of the share, estimated from how far each student's number of right answers
         # is from the number that the share would give.
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
-        # The share of m independent answers has the variance share (1 − share) / m. `n_effective`
-        # is the m that gives the estimated variance. It is usually smaller than n, since the
-        # answers of a student are alike.
+        # The effective number of answers is the m for which m independent answers would have the
+        # same variance, share (1 − share) / m. It is usually smaller than n, since the answers of a
+        # student are alike; it is never taken to be larger.
         n_effective = np.minimum(share * (1 - share) / variance, n)
         # If all answers are right, or all are wrong, the variance is 0 and says nothing. Then use
         # the number of students in place of `n_effective`.
         n_effective = np.where((share > 0) & (share < 1), n_effective, n_students)
-        t = student_quantile(np.maximum(n_students - 1, 1))
+        degrees_of_freedom = np.maximum(n_students - 1, 1)
+        t = student_quantile(degrees_of_freedom)
         low, high = _wilson_intervals(share, n_effective, t)
+    # A single student does not show how much students differ: any share is possible.
     is_single = n_students == 1
     return np.where(is_single, 0.0, low), np.where(is_single, 1.0, high)
 

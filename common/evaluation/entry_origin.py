@@ -38,6 +38,9 @@ def judge_submission(
 ) -> list[Doubt]:
     """Return the doubts that the record of a submission raises about its score.
 
+    A doubt is a reason why the score may be wrong. The record names the files that the submission
+    was made from, and the code that made it.
+
     Parameters
     ----------
     submission
@@ -45,13 +48,11 @@ def judge_submission(
     references
         The files of true answers that the submission is scored on.
     template_names
-        Names of templates, which hold no answers. There is a doubt if the record names only
-        templates: the entry has read no answers through the kit, so nobody knows which answers it
-        has learned from.
+        Names of submission templates, which hold no answers. If the record names only templates,
+        nobody knows which answers the entry has learned from, which raises a doubt.
     train
-        The training answers that belong to the references, and hold none of the true answers. If
-        the entry was made from other files, the rows of these files are compared with the rows of
-        the references.
+        Training answers that hold none of the true answers. If the entry was made from other files,
+        the rows of these files are compared with the rows of the references.
 
     Raises
     ------
@@ -272,6 +273,7 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
     predictions of several submissions. Then a change of the code that made one of these submissions
     counts too.
     """
+    # `record.code` is the fingerprint of the code that made the entry; "" if it is not known.
     if record.code and has_code_changed(record.script, record.code):
         return [
             Doubt(
@@ -281,10 +283,9 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
             )
         ]
     # A part of a blend is one of its submissions. A script may have made several parts, each with
-    # another version of its code. `codes` holds the fingerprint of the code for each of these
-    # parts.
-    for script, codes in record.code_of_parts.items():
-        if any(has_code_changed(script, code) for code in codes):
+    # another version of its code, so there may be several fingerprints of the script's code.
+    for script, fingerprints_of_code in record.code_of_parts.items():
+        if any(has_code_changed(script, code) for code in fingerprints_of_code):
             return [
                 Doubt(
                     mark=EARLIER_CODE,

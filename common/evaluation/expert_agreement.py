@@ -134,7 +134,8 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
     """Compare two rankings by the judgements of the pairs on which they disagree.
 
     The judgements that several experts make of the same pair of questions are not independent. So
-    each pair counts once: for the ranking with which more experts agree on the pair.
+    each pair counts once: for the ranking with which more experts agree on the pair. `Contest` says
+    how many pairs count for each ranking, and how many further pairs would decide between them.
 
     Parameters
     ----------

@@ -91,29 +91,32 @@ def _is_foreign(
     Real metadata belong to real answers. Simulated metadata belong to answers of the same
     simulation.
 
-    A simulation leaves a marker, a file that lists the files that the simulation wrote.
-    `simulations` are the simulations whose markers `_find_simulations` has found in the folders of
-    the answers and of the metadata. The attribute `wrote_answers` of a simulation says whether the
-    answers come from this simulation.
+    Parameters
+    ----------
+    path
+        The metadata file.
+    simulations
+        The simulations that are known from markers in the folders of the answers and of the
+        metadata. A marker is a file that lists the files that a simulation wrote.
+    answers_are_simulated
+        Whether the answers are simulated; the simulation that wrote them need not be known.
     """
     fingerprint = provenance.fingerprint_of_source(path)
-    # The simulations whose markers list the metadata file.
+    # The known simulations that wrote the metadata file; several markers may list it.
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]
-    if any(simulation.wrote_answers for simulation in writers):
-        # The same simulation wrote the metadata and the answers.
-        return False
     if not writers:
-        # No marker lists the metadata file. The file is real, or its simulation has left no marker
-        # here. So the file does not belong to simulated answers. It belongs to real answers if it
-        # is real.
+        # The file is real, or it comes from an unknown simulation. In both cases, it does not
+        # belong to simulated answers. It belongs to real answers only if it is real.
         return answers_are_simulated or provenance.origin_of(path) is Origin.SIMULATED
     # From here on, it is certain that the metadata are simulated.
-    if any(simulation.wrote_answers for simulation in simulations):
-        # One simulation wrote the metadata, and another simulation wrote the answers.
+    if any(simulation.wrote_answers for simulation in writers):
+        return False
+    another_wrote_answers = any(simulation.wrote_answers for simulation in simulations)
+    if another_wrote_answers:
         return True
-    # No marker lists the answers. If the answers are simulated, they may come from the simulation
-    # that wrote the metadata, so the metadata do not count as foreign. If the answers are real, the
-    # metadata, which are simulated, do not belong to them.
+    # It is not known which simulation wrote the answers, if any. If the answers are simulated, it
+    # may be the one that wrote the metadata, so they do not count as foreign. Simulated metadata do
+    # not belong to real answers.
     return not answers_are_simulated
 
 

@@ -76,7 +76,8 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     student_ids, student = number_ids(answers["UserId"])
     n_students = len(student_ids)
     n_parts = int(part.max()) + 1
-    # For each answer, the index of its part and student in the flat counts.
+    # Count the answers in each part of each student. `bincount` needs one number for each answer:
+    # the position of its part and student in the matrix `counts`, taken row by row.
     cell = part.astype(np.int64) * n_students + student
     counts = np.bincount(cell, minlength=n_parts * n_students).reshape(n_parts, n_students)
     # `distinct` is True if no answer is in two parts. Within a part, each pair of student and
@@ -85,7 +86,8 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     fingerprint = _fingerprint_arrays(
         keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)
     )
-    return Outcomes(fingerprint, counts, (truth == predicted)[order], distinct)
+    is_right = truth == predicted
+    return Outcomes(answers=fingerprint, counts=counts, right=is_right[order], distinct=distinct)
 
 
 def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
@@ -104,7 +106,8 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     # In the fingerprint, 0 stands for a judgement that is missing.
     fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)
     counts = is_judged.astype(np.int64)
-    return Outcomes(fingerprint, counts, is_agreed[is_judged], distinct=False)
+    # Several experts judge the same pair, so a pair belongs to several parts: it is not distinct.
+    return Outcomes(answers=fingerprint, counts=counts, right=is_agreed[is_judged], distinct=False)
 
 
 def _fingerprint_arrays(*arrays: Array) -> str:
@@ -155,4 +158,10 @@ def read(path: Path) -> Outcomes:
         counts = file["counts"].astype(np.int64)
         # Eight answers are packed in a byte; `counts` says how many answers there are.
         right = np.unpackbits(file["right"], count=int(counts.sum())).astype(bool)
-        return Outcomes(str(file["answers"]), counts, right, bool(file["distinct"]))
+        return Outcomes(
+            # The fingerprint of the answers; the file does not hold the answers themselves.
+            answers=str(file["answers"]),
+            counts=counts,
+            right=right,
+            distinct=bool(file["distinct"]),
+        )

@@ -258,6 +258,8 @@ def _group_by_quiz(
 
     `student` holds the UserIds of the scored answers, and `reference` is their file. `answers` are
     the training answers. To save memory, this function removes their columns AnswerId and UserId.
+
+    Raises `_NotKnownError` if one of the two files has no AnswerIds, by which quizzes are found.
     """
     name = schema.ANSWER_ID.name
     header = reading.read_header(reading.file_source(reference))
@@ -308,10 +310,14 @@ def _read_subjects(question_ids: IntArray, task: Task, folder: Path) -> pd.DataF
 
 
 def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categorical[str]]:
-    """Group the students by gender, pupil premium and age; keys are those of the groupings."""
+    """Group the students by gender, pupil premium and age; keys are those of the groupings.
+
+    The age is the number of completed years on `AGE_DAY`, the first day of a school year.
+    """
     students = metadata.read_student_metadata(path, student_ids)
     birth_month = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
     months = (AGE_DAY.astype("datetime64[M]") - birth_month).astype(np.int64)
+    # NaN stands for an unknown age.
     years = np.where(np.isnat(birth_month), np.nan, months // 12)
     # There is a group for each age from 11 to 17, a group of younger students, and a group of older
     # students.

@@ -163,15 +163,17 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     entry_origin.require_same_run(path, probabilities.record, matched.submission)
     # A row for each scored pair. Messages name `matched.reference` as the file of the pairs.
     probability = probabilities.at(matched.pairs, matched.reference)
-    # The truth and the prediction of each pair, numbered from 0 like the columns of `probability`.
+    # The true and the predicted value of each pair, numbered from 0 like the columns of
+    # `probability`.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
+    truth, predicted = categories.T
     n_categories = int(categories.max()) + 1
     if n_categories > probability.shape[1]:
         raise InputError(
             f"{path}: holds probabilities of options 1 to {probability.shape[1]}, expected those "
             f"of options 1 to {n_categories}, which occur in {matched.reference} or the submission"
         )
-    return metrics.score_probabilities(categories[:, 0], probability, categories[:, 1])
+    return metrics.score_probabilities(truth, probability, predicted)
 
 
 # ---- Explain -------------------------------------------------------------------------------------
@@ -196,19 +198,18 @@ def explain(
     pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
-    # Put all answers into a single group, since `accuracy_by` computes the accuracy of a group and
-    # its interval. The result has one row, `total`. With few=0, no group has too few answers.
+    # The accuracy of all answers together and its interval: put all answers into a single group,
+    # since `accuracy_by` returns a row for each group. With few=0, no group has too few answers.
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
     # Rows are true values. So after the division of each row by its sum, the diagonal holds the
     # share of right predictions for each true value.
     share_right_by_value = np.diag(metrics.normalise_rows(confusion))
-    # Titles and texts at the top of the page.
-    shown = [("Pairs scored", f"{score.n:,}")]
+    top_of_page = [("Pairs scored", f"{score.n:,}")]
     if matched.not_scored:
-        shown.append(("Rows not scored", matched.not_scored))
-    shown.append(("Standard error", _describe_error(score, total)))
+        top_of_page.append(("Rows not scored", matched.not_scored))
+    top_of_page.append(("Standard error", _describe_error(score, total)))
     evaluation = Evaluation(
         task=task.number,
         metric=task.metric_sentence,
@@ -217,10 +218,18 @@ def explain(
         reference=matched.reference,
         phase=matched.phase,
         parts=dict(zip(task.name_values(matched.column), share_right_by_value, strict=True)),
-        facts=shown,
+        facts=top_of_page,
         outcomes=outcomes.of_predictions(pairs),
     )
-    page = _page_fields(matched, evaluation, pairs, total, confusion, facts, probability_scores)
+    page = _page_fields(
+        matched,
+        evaluation,
+        pairs=pairs,
+        total=total,
+        confusion=confusion,
+        facts=facts,
+        probability_scores=probability_scores,
+    )
     return evaluation, page
 
 
@@ -338,24 +347,18 @@ class _Files:
 
 
 def evaluate(options: argparse.Namespace, task: Task) -> None:
-    """Score the submission that the flags of task 1 or 2 name; print the score, write its page."""
+    """Score the submission that the flags of task 1 or 2 name; print the score, write its page.
+
+    The page and the printed lines also name the doubts: reasons why the score may be wrong.
+    """
     phase = choose_phase(options, task)
     files = _find_files(options, task, phase)
     inputs = (files.reference, files.submission, files.probabilities)
     scored_phase = task.phase_of(phase, options.ref_data)
     score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
+    # Refuse true answers that have changed since their file was made.
     provenance.require_current([files.reference])
-    # The challenge's training answers hold none of the true answers of its phases. The training
-    # answers of a local split hold none of its true answers, if one split has written both files.
-    # Otherwise the training answers may hold some of the answers that are scored.
-    is_challenge_phase = scored_phase in layout.PHASES
-    is_disjoint = is_challenge_phase or entry_origin.are_of_one_split(files.train, files.reference)
-    doubts = entry_origin.judge_submission(
-        files.submission,
-        [files.reference],
-        task.template_names,
-        train=files.train if is_disjoint else None,
-    )
+    doubts = _doubt_submission(files, task, scored_phase)
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, scored_phase)
@@ -374,15 +377,33 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     seconds = time.perf_counter() - started
 
     time_taken = ("Time", f"{seconds:.1f} s")
-    shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
+    top_of_page = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
     # The entry and the page may both use metadata of other data. This raises two doubts with the
     # same mark, which names the reason. Keep only the first doubt, which is about the entry.
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
-    evaluation = replace(evaluation, facts=shown, doubts=doubts)
+    evaluation = replace(evaluation, facts=top_of_page, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
     # If there is an older submission too, name it: the user may have meant to score that one.
     lines += name_older(options, task, files.submission)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
+
+
+def _doubt_submission(files: _Files, task: Task, scored_phase: str) -> list[Doubt]:
+    """Return the reasons to doubt the score of a submission that follow from how it was made.
+
+    Raises `InputError` if the submission was made from the answers that it is scored on.
+    """
+    # The challenge's training answers hold none of the true answers of its phases. The training
+    # answers of a local split hold none of its true answers, if one split has written both files.
+    # Otherwise the training answers may hold some of the answers that are scored.
+    is_challenge_phase = scored_phase in layout.PHASES
+    is_disjoint = is_challenge_phase or entry_origin.are_of_one_split(files.train, files.reference)
+    return entry_origin.judge_submission(
+        files.submission,
+        [files.reference],
+        task.template_names,
+        train=files.train if is_disjoint else None,
+    )
 
 
 def _doubt_metadata(files: _Files) -> list[Doubt]:
@@ -489,9 +510,11 @@ def _lines(
     probability_scores: ProbabilityScores | None,
     facts: PairFacts,
 ) -> list[str]:
-    """Return the lines to print: the score, the majority, and the parts of the page left out.
+    """Return the lines to print about a score.
 
-    `page` holds the fields of the template, see `explain`.
+    They tell the score, the accuracy of the majority model, the scores of the probabilities, the
+    parts of the page that are left out by a fault, and the rows that are not scored; facts that are
+    not known are skipped. `page` holds the fields of the page's template, see `explain`.
     """
     lines = [_describe_score(score, page["total"])]
     majority = page["majority"]
@@ -499,7 +522,9 @@ def _lines(
         lines.append(f"majority {majority:.4f}")
     if probability_scores is not None:
         lines += score_files.probability_lines(probability_scores)
-    lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
+    for part in facts.left_out:
+        if part.is_fault:
+            lines.append(f"left out: {part.what}: {part.why}")
     if matched.not_scored:
         lines.append(matched.not_scored)
     return lines

@@ -112,10 +112,12 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
             "with 1, 2 or nothing"
         )
     if missing == "disagrees":
-        # Experts without any judgement do not count: their columns keep NaN.
+        # A row for each pair, a column for each expert: replace empty judgements by `_NEITHER`.
+        # But an expert without any judgement does not count, so the whole column keeps NaN.
         is_expert_without_judgement = judgements.isna().all()
         keeps_value = judgements.notna() | is_expert_without_judgement
         judgements = judgements.where(keeps_value, _NEITHER)
+    # `agreement` names the file in a message.
     judgements.attrs["path"] = path
     return judgements
 
@@ -303,10 +305,11 @@ def compare_rivals(matched: Matched, ranks: Mapping[str, pd.Series]) -> list[Riv
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     """Draw a row for each expert, a row for their mean, and a row for the best expert.
 
-    `figures` is the table of `compare_with_experts`. A dot shows how often the ranking agrees with
-    the expert, and a line shows the interval. A diamond shows how often the other experts agree
-    with this expert. In the row of the best expert, a box covers `random_range`, the range from the
-    mean to the 95th percentile of the scores of random rankings.
+    `figures` is the table of `compare_with_experts`, which ends with the rows "mean" and "best". A
+    dot shows how often the ranking agrees with the expert, and a line shows the interval. A diamond
+    shows how often the other experts agree with this expert. In the row of the best expert, a box
+    covers `random_range`, the range from the mean to the 95th percentile of the scores of random
+    rankings.
     """
     dots = {}
     for name, row in figures.iterrows():

@@ -167,8 +167,8 @@ def calibration_html(scores: ProbabilityScores, event: str) -> str:
     for name, text in _format_figures(scores).items():
         title = name[0].upper() + name[1:]
         rows.append((title, text))
-    # A prediction may differ from the value to which the submission gives the highest probability.
-    # The page warns of such predictions; `n_other` is their number.
+    # The page warns of predictions that are another value than the most probable one, by the
+    # submission's own probabilities. `n_other` is their number.
     return pages.part("calibration", rows, n_other=scores.n_not_most_probable, chart=chart)
 
 
