@@ -163,7 +163,8 @@ def _steps_to_try(least_step: float, integer: bool) -> list[float]:
     steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
-    # 1e-9 allows for rounding errors.
+    # The position of the smallest step that is at least `least_step`. 1e-9 allows for rounding
+    # errors.
     first = next(k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9))
     first_and_smaller = steps[: first + 1]
     return first_and_smaller[::-1]

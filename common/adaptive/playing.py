@@ -61,6 +61,7 @@ def isolate(setting: Setting) -> IsolatedEntry:
     """
 
     def write_files(folder: Path) -> None:
+        """Write all files that the entry may read to its new folder."""
         entry_files.unpack(setting.submission, folder)
         for name in _METADATA:
             if (setting.metadata_dir / name).is_file():

@@ -216,7 +216,7 @@ def distractors(asked: Asked) -> Columns:
     known = asked.known
     columns = _columns_by_rank("share", known.option_share[asked.question], asked)
     # The rank of the option chosen in each known answer: 0 for the right option, 1 for the most
-    # popular wrong one, and so on.
+    # popular wrong one, and so on. Options count from 1.
     rank = known.outcome_of_option[known.question, known.option - 1]
     is_wrong = rank > 0
     has_several_wrong_options = known.n_options_of_question[known.question] > 2
