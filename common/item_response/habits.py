@@ -91,6 +91,10 @@ def fit_habits(
 ) -> Habits:
     """Estimate the habits of students from their choices.
 
+    A habit says how much more often than the item response model explains a student chooses an
+    option, such as the first one. A student has an overall habit, and one for each context, such as
+    a quiz.
+
     Parameters
     ----------
     student, context
@@ -122,9 +126,10 @@ def fit_habits(
 def _sort_choices(
     student: IntArray, context: IntArray, n_students: int
 ) -> tuple[IntArray, Observations]:
-    """Sort choices by student and context; return their order, and the sorted choices.
+    """Sort choices by student and context; return their order, and where they belong.
 
-    Students and contexts are numbered from 0. A habit is a term that the student has everywhere,
+    Students and contexts are numbered from 0. The returned `Observations` says which of the sorted
+    choices belong to which student and context. A habit is a term that the student has everywhere,
     plus a term that the student has in one context. So the choices have two levels (see `Level`): a
     node of the first level holds all choices of a student, and a node of the second level holds the
     student's choices in one context.
@@ -177,7 +182,8 @@ def _update_habits(
         The sums from which `_estimate_variance` computes the prior variances of the next step. Row
         0 is about the terms that students have everywhere, row 1 about the terms for contexts. A
         row has four numbers: the number of terms, and the sums over the terms of (posterior mean)²,
-        of the posterior variance, and of (1 − posterior variance / prior variance)².
+        of the posterior variance, and of (1 − posterior variance / prior variance)². The last sum
+        tells how many EM steps `accelerate` may take at once.
     """
     sums: FloatArray = np.zeros((2, 1, 4))
     # Different chunks of students write into different rows of `habits`.
@@ -194,8 +200,11 @@ def _update_habits_of_students(
 ) -> FloatArray:
     """Make the Newton step of `_update_habits` for a range of students.
 
-    For this step, the log likelihood of a student's choices is replaced by a quadratic function of
-    the habits without products of the habits of two options. So the options can be handled one
+    The habits are changed in place. Returns what these students add to the sums that
+    `_update_habits` returns.
+
+    For this step, the log likelihood of a student's choices is replaced by a sum of parabolas, one
+    in the habit of each option (see the module's docstring). So the options can be handled one
     after the other. For each option, the step finds the Gaussian posterior of the student's overall
     habit, and of the student's habit in each context.
 
@@ -204,33 +213,33 @@ def _update_habits_of_students(
     student, and `restore` goes back down to the contexts.
     """
     # `part` holds the choices of these students. It has two levels: the students as a whole, then
-    # their contexts. For each level, `rows` has the range of the rows in `habits` that belong to
-    # these students.
-    part, rows = choices.observations.of_students(students)
+    # their contexts. For each level, `row_ranges` has the range of the rows in `habits` that belong
+    # to these students.
+    part, row_ranges = choices.observations.of_students(students)
     n_students = len(part.start) - 1
-    habits_in_contexts = habits[1]
-    rows_of_contexts = rows[1]
-    habit_in_context = habits_in_contexts[rows_of_contexts]
-    # For each option, the coefficients of the parabolas that replace the log likelihoods, summed
-    # over the choices of each student in each context.
-    sums_by_option = _sum_by_leaf(choices, part, students, habit_in_context)
+    _, all_habits_in_contexts = habits
+    _, rows_of_contexts = row_ranges
+    # These students' habits in contexts before the step. A leaf is a student in a context.
+    leaf_habits = all_habits_in_contexts[rows_of_contexts]
+    # For each option, the coefficients of the parabolas, summed over the choices of each leaf.
+    leaf_sums_by_option = _sum_by_leaf(choices, part, students, leaf_habits)
     # `restore` requires abilities of the students. Habits do not depend on abilities, so pass
     # abilities of 0 dimensions.
     no_abilities = standard_normal(n_students, 0)
     # For each option, `restore` returns four sums over the terms of each level, shape (2, 1, 4).
     # Add them up over the options.
     sums = np.zeros((2, 1, 4))
-    for option, sums_of_option in enumerate(sums_by_option):
-        conditional_totals, _ = eliminate(part.levels, sums_of_option, variance, n_students)
+    for option, leaf_sums in enumerate(leaf_sums_by_option):
+        conditional_totals, _ = eliminate(part.levels, leaf_sums, variance, n_students)
+        # `posteriors` has an array for each level, with a row for each node of the level.
         posteriors, sums_over_terms, _ = restore(
             part.levels, conditional_totals, no_abilities, variance
         )
         sums += sums_over_terms
-        # The new habits for this option are the posterior means. `posterior` has a row for each
-        # node of the level.
-        for habits_of_level, rows_of_level, posterior in zip(habits, rows, posteriors, strict=True):
+        # The new habits for this option are the posterior means.
+        for habits_of_level, rows, posterior in zip(habits, row_ranges, posteriors, strict=True):
             new_habits = np.clip(posterior[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)
-            habits_of_level[rows_of_level, option] = new_habits
+            habits_of_level[rows, option] = new_habits
     return sums
 
 

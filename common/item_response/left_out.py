@@ -18,7 +18,7 @@ Source: Opper and Winther (2000), Gaussian processes for classification: mean-fi
 the cavity distribution.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from common.answers import find_ids, number_ids
 from common.arrays import BoolArray, FloatArray, IntArray
@@ -157,20 +157,24 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
 
 
 def predict_left_out(answers: AnswersOfStudents) -> Predictions:
-    """Predict each answer from the student's other answers, in the order of `answers`."""
+    """Predict each answer from the student's other answers, in the order of `answers`.
+
+    Also returns the derivatives of the predictions, see `Predictions`.
+    """
     # Treat the parameters of the questions as known: set their covariances to 0. `_chi_square` and
     # `parameters` in `question_statistics`, and `differential`, allow for their uncertainty.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
-    # where `direction` is a unit vector.
+    # where `direction` is a unit vector, the direction of the mean slopes of the questions.
     overall_mean = answers.students.mean @ answers.direction
     # The covariance of the overall ability with each of the k abilities, shape (students, k).
     overall_covariance = answers.students.covariance @ answers.direction
     # A row for each field of `Predictions`, in the order of the fields; a column for each answer.
-    fields = np.empty((6, len(answers.student)), np.float32)
+    n_fields = len(fields(Predictions))
+    values = np.empty((n_fields, len(answers.student)), np.float32)
 
     def predict_block(begin: int) -> None:
-        """Write the predictions of the answers begin to begin + `_BLOCK` into `fields`."""
+        """Write the predictions of the answers begin to begin + `_BLOCK` into `values`."""
         rows = slice(begin, begin + _BLOCK)
         is_right = answers.is_right[rows]
         guessing = answers.guessing[answers.question[rows]]
@@ -182,7 +186,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
         without_answer, curvature = _leave_out(with_answer, is_right, guessing)
         p_right, by_intercept, by_slope = _p_right_and_derivatives(without_answer, guessing)
         residual = is_right - p_right
-        fields[:, rows] = [
+        values[:, rows] = [
             p_right,
             residual,
             by_intercept,
@@ -192,7 +196,7 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
         ]
 
     run_in_threads(predict_block, range(0, len(answers.student), _BLOCK))
-    return Predictions(*fields)
+    return Predictions(*values)
 
 
 @dataclass(frozen=True)
@@ -219,8 +223,20 @@ def _join_logit_and_ability(
     """Return the joint distribution of logit and overall ability for a range of answers.
 
     The distribution is conditional on all answers of the student, including the answer itself.
-    `overall_mean` and `overall_covariance` belong to the overall ability of each student: its mean,
-    and its covariance with each of the k abilities, shape (students, k).
+
+    Parameters
+    ----------
+    answers
+        All answers.
+    rows
+        The range of answers.
+    items
+        Slopes and intercept of each question.
+    overall_mean
+        The mean of each student's overall ability, which sums up the k abilities in one number,
+        shape (students,).
+    overall_covariance
+        The covariance of the overall ability with each of the k abilities, shape (students, k).
     """
     student = answers.student[rows]
     question = answers.question[rows]
@@ -228,7 +244,8 @@ def _join_logit_and_ability(
     first_student = student[0]
     students = answers.students.take(slice(first_student, student[-1] + 1))
     logit_mean, logit_variance = logit_moments(students, items, student - first_student, question)
-    # The logit is slopes · ability + intercept.
+    # The logit is slopes · ability + intercept. So its covariance with the overall ability is
+    # slopes · (covariances of the abilities with the overall ability).
     slopes = items.mean[:, :-1]
     covariance = np.einsum("ij,ij->i", overall_covariance[student], slopes[question])
     return _LogitAndAbility(
@@ -247,24 +264,30 @@ def _leave_out(
     `with_answer` holds the distributions given all answers of the student, including the answer
     itself. The fit has replaced the log likelihood of each answer by a parabola in the logit.
     Without the parabola of an answer, the variance and the covariance are larger, and the means
-    differ. The module's docstring has the formulas.
+    differ:
+
+        new variance = variance / (1 − curvature · variance),
+        new covariance = covariance / (1 − curvature · variance),
+        new mean of the logit = mean of the logit − new variance · slope,
+        new mean of the ability = mean of the ability − new covariance · slope,
+
+    where `variance` is that of the logit, and the parabola has the slope `slope` at the mean logit
+    and the curvature `curvature`. The module's docstring says where the formulas come from.
 
     Returns
     -------
     without_answer : _LogitAndAbility
-        The distributions given the student's other answers. The module's docstring calls the
-        variance of the logit u₋ and the covariance q₋.
+        The distributions given the student's other answers.
     curvature : array of float32, shape (answers,)
-        The curvature of each answer's parabola, w in the module's docstring.
+        The curvature of each answer's parabola.
     """
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # The share of the information on the logit that comes from the answer itself. The module's
-    # docstring calls it w u.
-    share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
-    logit_variance = with_answer.logit_variance / (1 - share)
-    covariance = with_answer.covariance / (1 - share)
+    # The share of the information on the logit that comes from the answer itself.
+    own_share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
+    logit_variance = with_answer.logit_variance / (1 - own_share)
+    covariance = with_answer.covariance / (1 - own_share)
     without_answer = _LogitAndAbility(
         logit_mean=with_answer.logit_mean - logit_variance * slope,
         logit_variance=logit_variance,

@@ -60,10 +60,11 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
     # the loop has handled before.
     narrower: pd.DataFrame | None = None
     for number, level in reversed(list(enumerate(posterior.levels))):
+        # The student and the subject of each node, and the number of the subject's questions.
         student = students[number]
-        shares = _shares_by_effect(posterior, number, student, subject[:, number], easiness)
         subject_id = posterior.context_ids[number][level.label]
         n_questions = _count_questions(subject[:, number], subject_id)
+        shares = _shares_by_own_effects(posterior, number, student, subject[:, number], easiness)
         mean = shares.mean
         if narrower is not None:
             # For questions of a narrower subject in which the student has answers, use the share of
@@ -129,14 +130,15 @@ def _students_of_nodes(levels: tuple[Level, ...]) -> list[IntArray]:
     return students
 
 
-def _shares_by_effect(
+def _shares_by_own_effects(
     posterior: Posterior, level: int, student: IntArray, subject: IntArray, easiness: FloatArray
 ) -> _Shares:
-    """Return the share of each subject that each student is expected to answer correctly.
+    """Return the share of a subject's questions that a student is expected to answer correctly.
 
-    There is a share for each node of one level of subjects. The student's effect in the subject is
-    applied to all questions of the subject: effects in narrower subjects do not count here. At most
-    `_MAX_QUESTIONS` questions represent all questions of a subject.
+    There is a share for each node of one level of subjects. The student's effect in the subject,
+    how much better the student is there than the abilities tell, is applied to all questions of the
+    subject: effects in narrower subjects do not count here. At most `_MAX_QUESTIONS` questions
+    represent all questions of a subject.
 
     Parameters
     ----------
@@ -165,6 +167,7 @@ def _shares_by_effect(
     for i, subject_id in enumerate(subject_ids):
         questions = _representative_questions(np.flatnonzero(subject == subject_id), easiness)
         nodes_of_subject = order[bounds[i] : bounds[i + 1]]
+        # To save memory, compute the shares of at most `_ROWS_AT_ONCE` nodes at a time.
         for begin in range(0, len(nodes_of_subject), _ROWS_AT_ONCE):
             nodes = nodes_of_subject[begin : begin + _ROWS_AT_ONCE]
             shares = _expected_shares(

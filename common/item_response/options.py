@@ -154,6 +154,9 @@ class ItemResponseOptions(BaseItemResponse):
     ) -> FloatArray:
         """Return the probability of every option.
 
+        If the estimator was fitted with contexts, the habits of the students count too, such as to
+        click the first option.
+
         Parameters
         ----------
         student, question, context
@@ -176,7 +179,9 @@ class ItemResponseOptions(BaseItemResponse):
         probability = self._predict_without_habits(student, question, context)
         if self.habits_ is None:
             return probability
-        return add_habits(self.habits_, student, _context_of_habits(context), probability)
+        # A student has a habit in each context of one of the levels.
+        habit_context = _context_of_habits(context)
+        return add_habits(self.habits_, student, habit_context, probability)
 
     def right_or_wrong(self) -> ItemResponse:
         """Return an estimator of right and wrong answers that predicts without contexts.
@@ -225,16 +230,23 @@ class ItemResponseOptions(BaseItemResponse):
         return arrays
 
     def _set_class_arrays(self, arrays: Arrays) -> None:
-        """Set the attributes of this class from the arrays that `_class_arrays` has returned."""
+        """Set the attributes of this class from the arrays that `_class_arrays` has returned.
+
+        They are the options of each question, how often each option is chosen, and the habits.
+        """
         self.n_options_ = arrays["n_options"]
         self.outcome_of_option_ = arrays["outcome_of_option"]
         self.option_share_ = arrays["option_share"]
+        # A fit without contexts has no habits.
         self.habits_ = None
         if "habit_variance" in arrays:
+            # There is a variance for each level: the habits of students as a whole, then their
+            # habits in contexts.
             n_levels = len(arrays["habit_variance"])
             self.habits_ = Habits(
                 student_ids=arrays["habit_student_ids"],
                 context_ids=arrays["habit_context_ids"],
+                # The names of the arrays of levels begin with "habit_level".
                 levels=to_levels("habit_level", arrays, n_levels),
                 total=tuple(arrays[f"habit_total_{number}"] for number in range(n_levels)),
                 variance=arrays["habit_variance"],

@@ -74,14 +74,16 @@ class QuestionStatistics:
         Each answer is predicted from the student's other answers. All statistics are computed from
         these predictions.
         """
+        # Raises `InputError` if the model is not fitted.
         posterior = model._check_fitted()
         if posterior.levels:
             raise InputError(
                 "this estimator was fitted with contexts, expected none for statistics of questions"
             )
         student_ids, question_ids = as_answers(student, question)
-        is_right = checks.as_category("is_correct", is_correct, len(student_ids), 0, 1)
-        no_contexts = np.zeros((len(student_ids), 0), np.int32)
+        n_answers = len(student_ids)
+        is_right = checks.as_category("is_correct", is_correct, n_answers, low=0, high=1)
+        no_contexts = np.zeros((n_answers, 0), np.int32)
         answers = Answers.of_right_or_wrong(student_ids, question_ids, is_right, no_contexts)
         self._answers = find_abilities(posterior, answers)
         self._predictions = predict_left_out(self._answers)
@@ -550,28 +552,30 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     residual_variance, and by_intercept and by_slope: the derivatives of the sum of P(right) by the
     question's intercept (easiness) and by its slope (discrimination).
     """
-    cells = groups["question"].to_numpy(), groups["group"].to_numpy()
+    # The place of each group in a matrix with a row for each question.
+    row_and_column = groups["question"].to_numpy(), groups["group"].to_numpy()
     deviation = np.sqrt(groups["residual_variance"].to_numpy())
 
-    def as_matrix(name: str) -> FloatArray:
+    def standardised_matrix(name: str) -> FloatArray:
         """Return a column of `groups`, divided by `deviation`, as a matrix (questions, groups)."""
         # A question may have fewer than `_MAX_GROUPS` groups. The elements of the missing groups
         # stay 0, and so they add nothing.
         matrix = np.zeros((n_questions, _MAX_GROUPS))
-        matrix[cells] = groups[name].to_numpy() / deviation
+        matrix[row_and_column] = groups[name].to_numpy() / deviation
         return matrix
 
-    standardised = as_matrix("residual")
-    # `changes` has two vectors for each question, with an element for each group. They say by how
-    # much the standardised residuals fall if the intercept (first vector) or the slope (second
-    # vector) grows by 1.
-    changes = np.stack([as_matrix("by_intercept"), as_matrix("by_slope")], axis=2)
+    residuals = standardised_matrix("residual")
+    # For each question, two vectors with an element for each group. They say by how much the
+    # standardised residuals fall if the intercept, or the slope, grows by 1.
+    by_intercept = standardised_matrix("by_intercept")
+    by_slope = standardised_matrix("by_slope")
+    changes = np.stack([by_intercept, by_slope], axis=2)
     # The columns of `basis` are orthonormal and span the same plane as the two vectors.
     basis, _ = np.linalg.qr(changes)
     # `explained` has the coordinates of the projection of the residuals onto this plane. In
     # `einsum`, n stands for questions, g for groups, and d for the columns of `basis`.
-    explained = np.einsum("ngd,ng->nd", basis, standardised)
-    chi_square: FloatArray = (standardised**2).sum(axis=1) - (explained**2).sum(axis=1)
+    explained = np.einsum("ngd,ng->nd", basis, residuals)
+    chi_square: FloatArray = (residuals**2).sum(axis=1) - (explained**2).sum(axis=1)
     return np.maximum(chi_square, 0)
 
 
@@ -580,6 +584,10 @@ def _misfit(groups: pd.DataFrame, n_questions: int) -> FloatArray:
 
     For each question, this is the root of the mean squared distance over its groups. The part of
     the squared distance that chance adds is subtracted.
+
+    `groups` has a row for each question and group of its answers. The columns are question (from
+    0), n (number of answers), residual (number of right answers minus the sum of their P(right))
+    and residual_variance (the variance of the residual, if the model is true).
     """
     question = groups["question"].to_numpy()
     n = groups["n"].to_numpy()

@@ -142,7 +142,7 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
 
 
 def _find_vectors(
-    item: IntArray, student: IntArray, shape: tuple[int, int], seed: int
+    question: IntArray, student: IntArray, shape: tuple[int, int], seed: int
 ) -> FloatArray:
     """Return a float32 vector for each question that says which students answered it.
 
@@ -152,14 +152,16 @@ def _find_vectors(
 
     Parameters
     ----------
-    item, student
-        The numbers of question and student of each pair, shape (pairs,).
+    question, student
+        The numbers of question and student of each pair, shape (pairs,). A pair is a student and a
+        question that the student answered.
     shape
         Number of questions, number of students.
     seed
         Seed of the projection.
     """
-    answered = scipy.sparse.csr_matrix((np.ones(len(item), np.float32), (item, student)), shape)
+    ones = np.ones(len(question), np.float32)
+    answered = scipy.sparse.csr_matrix((ones, (question, student)), shape)
     n_questions, n_students = shape
     if n_questions * n_students <= _MAX_NUMBERS:
         vectors: FloatArray = answered.toarray()
@@ -282,13 +284,13 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, similarity)
     is_nearest = (similarity == highest[row]) & (similarity >= cut)
-    # A row may have several nearest columns. The last assignment to an element of `nearest` counts.
-    # The elements of `total` are sorted by row and column: assign them in reverse order, so that
-    # the lowest column counts.
-    elements = np.flatnonzero(is_nearest)[::-1]
+    # A row may have several nearest columns: take the lowest. `n_clusters`, which is above every
+    # column, stands for no nearest column.
+    n_clusters = len(size)
+    lowest = np.full(n_clusters, n_clusters)
+    np.minimum.at(lowest, row[is_nearest], column[is_nearest])
     # A cluster to which no other cluster is similar enough counts as its own nearest cluster.
-    nearest = cluster.copy()
-    nearest[row[elements]] = column[elements]
+    nearest = np.where(lowest < n_clusters, lowest, cluster)
     # Two clusters are a pair if each is the nearest of the other: the nearest of the nearest then
     # is the cluster itself. Keep each pair once, with its smaller number in `first`.
     is_mutual = nearest[nearest] == cluster

@@ -34,9 +34,9 @@ _SLOPE_VARIANCE = 0.1
 # have extreme slopes.
 _MAX_DIRECTION = 3
 # A round of the search for directions reads every answer once. The number of rounds is chosen so
-# that about `_ANSWERS_READ` answers are read in all, but it is at least `_MIN_ROUNDS` and at most
-# `_MAX_ROUNDS`.
-_ANSWERS_READ = 20_000_000
+# that about `_TOTAL_ANSWERS_TO_READ` answers are read in all, but it is at least `_MIN_ROUNDS` and
+# at most `_MAX_ROUNDS`.
+_TOTAL_ANSWERS_TO_READ = 20_000_000
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
 # The search finds this many directions more than needed, since this makes the needed directions
@@ -194,16 +194,18 @@ def _find_residual_directions(
     student = number_rows(observations.start)
     residual = _find_residuals(observations, state, student)
     residual *= student_scale[student] * item_scale[item]
+    # A sparse matrix with a row for each student and a column for each item.
     matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
     directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
 
-    # An item with n answers has n entries in the matrix, and each entry has been multiplied by
-    # `item_scale`, which is about 1/√n. Therefore the item's element of a direction grows like
-    # n · 1/√n = √n. But a slope must not depend on n: multiply the element by `item_scale` again.
+    # The directions become slopes, which must not depend on the item's number of answers n. But the
+    # item's column has n entries, each multiplied by `item_scale`, which is about 1/√n. So the
+    # item's element of a direction grows like n · 1/√n = √n: multiply it by `item_scale` again.
     directions = directions * item_scale[:, None]
     # Scale each direction to the mean square 1. An item counts once for each of its answers.
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
+    # The tiny bound avoids dividing a direction of zeros by 0.
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
     directions = np.clip(directions, -_MAX_DIRECTION, _MAX_DIRECTION)
     # If there are fewer items than wanted directions, the missing directions are zeros.
@@ -234,9 +236,9 @@ def _leading_singular_vectors(
     n_answers = sum(part.nnz for part in parts)
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
-    # A round reads all answers once. All rounds together should read about `_ANSWERS_READ` answers,
-    # so fewer answers allow more rounds.
-    n_affordable_rounds = _ANSWERS_READ // n_answers
+    # A round reads all answers once. All rounds together should read about `_TOTAL_ANSWERS_TO_READ`
+    # answers, so fewer answers allow more rounds.
+    n_affordable_rounds = _TOTAL_ANSWERS_TO_READ // n_answers
     n_rounds = int(np.clip(n_affordable_rounds, _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)

@@ -137,10 +137,11 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
 
 
 def standardise(state: AnyState) -> AnyState:
-    """Give abilities mean 0 and covariance I, and change the items to match.
+    """Give abilities mean 0 and covariance I, and change the items so that logits stay the same.
 
     With this, the fit needs far fewer steps (parameter expansion: Liu, Rubin and Wu 1998). The
-    arrays of `effects` are changed in place.
+    effects of contexts keep their means and variances; their covariances with the abilities are
+    changed in place.
     """
     n_students, k = state.students.mean.shape
     ability = state.students.mean.astype(np.float64)
@@ -150,23 +151,24 @@ def standardise(state: AnyState) -> AnyState:
     spread = (ability.T @ ability + sum_of_covariances) / n_students - np.outer(centre, centre)
     # spread = root rootᵀ.
     root = np.linalg.cholesky(spread)
-    inverse = np.linalg.inv(root)
-    # A new ability is inverse @ (old ability − centre), so an old ability is root @ (new ability) +
-    # centre. Put this into the logit, (old slopes) · (old ability) + (old intercept). The logit
-    # stays the same if the new slopes are rootᵀ @ (old slopes), and the new intercept is (old
-    # slopes) · centre + (old intercept). `matrix` @ (old slopes, old intercept) computes both.
-    matrix = np.eye(k + 1)
-    matrix[:k, :k] = root.T
-    matrix[k, :k] = centre
+    inverse_root = np.linalg.inv(root)
+    # A new ability is inverse_root @ (old ability − centre), so an old ability is root @ (new
+    # ability) + centre. Put this into the logit, (old slopes) · (old ability) + (old intercept).
+    # The logit stays the same if the new slopes are rootᵀ @ (old slopes), and the new intercept is
+    # (old slopes) · centre + (old intercept). `item_matrix` @ (old slopes, old intercept) computes
+    # both.
+    item_matrix = np.eye(k + 1)
+    item_matrix[:k, :k] = root.T
+    item_matrix[k, :k] = centre
     for level_effects in state.effects:
-        # A row has the covariances of an effect with the old ability. Multiplied by `inverse`, they
-        # are the covariances with the new ability. Change the array in place, since it may be the
-        # largest array of the fit.
+        # A row has the covariances of an effect with the old ability. Multiplied by `inverse_root`,
+        # they are the covariances with the new ability. Change the array in place, since it may be
+        # the largest array of the fit.
         old_covariances = level_effects[:, EFFECT_COVARIANCES]
-        level_effects[:, EFFECT_COVARIANCES] = old_covariances @ inverse.T.astype(np.float32)
-    students = state.students.transform(inverse, -inverse @ centre)
-    items = state.items.transform(matrix)
-    prior = state.prior.transform(matrix)
+        level_effects[:, EFFECT_COVARIANCES] = old_covariances @ inverse_root.T.astype(np.float32)
+    students = state.students.transform(inverse_root, shift=-inverse_root @ centre)
+    items = state.items.transform(item_matrix)
+    prior = state.prior.transform(item_matrix)
     return replace(state, students=students, items=items, prior=prior)
 
 
@@ -240,16 +242,17 @@ def pass_over_answers(
         """Update a range of students; return the sums over their answers.
 
         The function writes the posteriors of the students into `students`, and the posteriors of
-        their effects in contexts into `effects`, two variables of the enclosing function. The
-        variables `state`, the state before the step, and `item_moments` stay as they are.
+        their effects in contexts into `effects`, two variables of the enclosing function. It reads
+        three more: `state`, the state before the step; `item_moments`, the moments of the items;
+        and `sums_items`, whether the returned sums are to include the sums of the items.
         """
-        # For each level of contexts, `effects` has an array with a row for each student in a
-        # context, and `context_rows` has the range of the rows that belong to these students.
-        part, context_rows = observations.of_students(chunk)
+        # For each level of contexts, `effects` has an array with a row for each node, a student in
+        # a context, and `node_ranges` has the range of the nodes of these students.
+        part, node_ranges = observations.of_students(chunk)
         old_students = state.students.take(chunk)
         if part.levels:
-            # Answers belong to contexts of the last level, the leaves.
-            old_leaf_effects = state.effects[-1][context_rows[-1]]
+            # Answers belong to nodes of the last level, the leaves.
+            old_leaf_effects = state.effects[-1][node_ranges[-1]]
             update = _update_with_contexts(
                 part, old_students, state, item_moments, old_leaf_effects, sums_items=sums_items
             )
@@ -259,8 +262,10 @@ def pass_over_answers(
             )
         students.mean[chunk] = update.students.mean
         students.covariance[chunk] = update.students.covariance
-        for level_effects, rows, values in zip(effects, context_rows, update.effects, strict=True):
-            level_effects[rows] = values
+        for level_effects, nodes, new_effects in zip(
+            effects, node_ranges, update.effects, strict=True
+        ):
+            level_effects[nodes] = new_effects
         return update.sums
 
     item_sums: FloatArray = np.zeros(1)
@@ -402,19 +407,22 @@ def _update_abilities(
     """Return the posteriors of the abilities, with the effects of the nodes integrated out.
 
     A node is a student in a context, and a leaf is a node of the last level of contexts. Each
-    answer belongs to one student and to one leaf.
+    answer belongs to one student and to one leaf. The effect of a node is added to the logits of
+    all its answers. The log likelihood of an answer is replaced by the parabola
+    linear · logit − weight · logit² / 2.
 
     Parameters
     ----------
     part
         The answers.
     linear
-        A coefficient of each answer, whose log likelihood is linear · logit − weight · logit² / 2.
+        The coefficient `linear` of each answer.
     weight_by_student, weight_by_leaf
-        The weights of the answers, as sparse matrices with a column for each item, and a row for
+        The coefficients `weight`, as sparse matrices with a column for each item, and a row for
         each student or a row for each leaf.
     item_moments
-        Moments of the items' (slopes, intercept) (see `model.moments`).
+        A row for each item: the expectations E[v] and E[v vᵀ] of the item's vector
+        v = (slopes, intercept) under its posterior (see `model.moments`).
     variance
         Prior variances of the effects, shape (levels, stages).
 
@@ -426,11 +434,12 @@ def _update_abilities(
         For each level, how the total effect at a node depends on the student's ability and on the
         total effect above the node.
     """
-    # The sums over the answers of each student, as if the effects were 0.
+    # A row for each student: Σ linear · E[v] and Σ weight · E[v vᵀ] over the student's answers. If
+    # all effects were 0, the posterior of the ability would follow from these sums.
     linear_by_student = part.matrix(linear, part.start)
     student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
     linear_by_leaf = part.matrix(linear, part.levels[-1].start)
-    # With `correction` subtracted, the sums allow for the effects, which are integrated out.
+    # `correction` is what integrating out the effects subtracts from these sums.
     conditional_totals, correction = context.eliminate(
         part.levels,
         _sum_by_leaf(linear_by_leaf, weight_by_leaf, item_moments),
@@ -523,7 +532,7 @@ def approximate_log_likelihoods(
     weight = np.empty(len(part.item), np.float32)
     # The position of each answer's student in `students`.
     student = number_rows(part.start)
-    blocks = _logit_blocks(
+    blocks = _logit_moments_in_blocks(
         model.student_vector_moments(students), item_moments, student, part.item, effects, node
     )
     for block, mean, variance in blocks:
@@ -557,9 +566,12 @@ def logit_moments(
     """
     mean = np.empty(len(student), np.float32)
     variance = np.empty(len(student), np.float32)
+    # The moments E[v] and E[v vᵀ] of the vectors v: (ability, 1) of each student, and
+    # (slopes, intercept) of each item. The logit is the scalar product of the two vectors.
     student_moments = model.student_vector_moments(students)
     item_moments = model.moments(items)
-    for block, block_mean, block_variance in _logit_blocks(
+    # Each block is a range of pairs.
+    for block, block_mean, block_variance in _logit_moments_in_blocks(
         student_moments, item_moments, student, item, effects
     ):
         mean[block] = block_mean
@@ -567,7 +579,7 @@ def logit_moments(
     return mean, variance
 
 
-def _logit_blocks(
+def _logit_moments_in_blocks(
     student_moments: FloatArray,
     item_moments: FloatArray,
     student: IntArray,

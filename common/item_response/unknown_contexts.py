@@ -80,11 +80,12 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
     # and the covariance with each of the k abilities.
     k = posterior.students.mean.shape[1]
     effects = tuple(np.zeros((len(level.label), 2 + k), np.float32) for level in levels)
-    # All students share one effect for each of the narrowest subjects, and one effect for unknown
-    # subjects. These effects are 0 too.
+    # A posterior also has effects that all students share: one for each of the narrowest subjects,
+    # and one for unknown subjects. These effects are 0 too.
     n_shared = len(subject_ids[-1]) + 1
-    # The prior variances, in `variance` and in `prior`, are 0. Both arrays have one value for each
-    # stage, and right and wrong answers have one stage.
+    # Effects of 0 have prior variances of 0: `variance` is that of the effects of nodes, `prior`
+    # that of the shared effects. Both arrays have one value for each stage, and right and wrong
+    # answers have one stage.
     return replace(
         posterior,
         context_ids=tuple(subject_ids),
