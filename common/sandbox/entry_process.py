@@ -62,6 +62,7 @@ class EntryProcess:
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], seconds: float) -> None:
+        """Start the process, and a thread that reads what the process prints."""
         self._seconds = seconds
         self.restart_clock()
         # The end of the output, and the number of bytes of the whole output (see `_read_output`).
@@ -80,11 +81,11 @@ class EntryProcess:
             # Give the process a process group of its own, which `_stop` can end as a whole.
             start_new_session=True,
         )
-        self._reader = threading.Thread(target=self._read_output, daemon=True)
-        self._reader.start()
+        self._output_thread = threading.Thread(target=self._read_output, daemon=True)
+        self._output_thread.start()
         # The thread that sends the latest request to the process and reads the reply (see
         # `exchange`); None before the first request.
-        self._talker: threading.Thread | None = None
+        self._exchange_thread: threading.Thread | None = None
 
     @property
     def output(self) -> str:
@@ -127,7 +128,12 @@ class EntryProcess:
         assert requests is not None and replies is not None
 
         def talk() -> None:
-            """Send the request, wait for the reply, and put it into `received`."""
+            """Send the request, wait for the reply, and put it into `received`.
+
+            All that `talk` needs are variables of `exchange`: `request`, `arrays`, the pipes
+            `requests` and `replies`, the event `reply_has_begun`, and `parse`, which makes the
+            reply from the fields of a message.
+            """
             # Writing fails if the process has ended. `exchange` then reports the missing reply.
             with contextlib.suppress(OSError, ValueError):
                 channel.write(requests, asdict(request), arrays)
@@ -141,13 +147,13 @@ class EntryProcess:
             reply_has_begun.set()
 
         # Use a thread: writing to a process that hangs, or reading from it, may never end.
-        talker = threading.Thread(target=talk, daemon=True)
-        self._talker = talker
-        talker.start()
+        exchange_thread = threading.Thread(target=talk, daemon=True)
+        self._exchange_thread = exchange_thread
+        exchange_thread.start()
         if not reply_has_begun.wait(self._deadline - time.monotonic()):
             self._stop()
             raise EntryError(f"has not finished; expected a whole game within {self._seconds:g} s")
-        talker.join(_MAX_REPLYING)
+        exchange_thread.join(_MAX_REPLYING)
         if not received:
             raise EntryError(self._explain_missing_reply())
         return received[0]
@@ -162,10 +168,10 @@ class EntryProcess:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_MAX_ENDING)
-        self._reader.join(_MAX_READING)
-        if self._talker is not None:
-            self._talker.join(_MAX_READING)
-            if self._talker.is_alive():
+        self._output_thread.join(_MAX_READING)
+        if self._exchange_thread is not None:
+            self._exchange_thread.join(_MAX_READING)
+            if self._exchange_thread.is_alive():
                 # The thread still reads from a pipe or writes to it. Closing this pipe would wait
                 # for the thread. The thread may wait for ever, if a process of the entry has
                 # survived and keeps the other end of the pipe open.
@@ -178,6 +184,7 @@ class EntryProcess:
 
     def _explain_missing_reply(self) -> str:
         """Return the fault of an entry whose process has not replied."""
+        # Each process serves one mask, which says which answers the entry has to predict.
         if self._n_output > _MAX_OUTPUT:
             return f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
         try:

@@ -121,7 +121,7 @@ class IsolatedEntry:
 
     def restart(self) -> None:
         """Make a new instance of the entry's class in the same process, and restart the clock."""
-        self._running().restart_clock()
+        self._running_process().restart_clock()
         try:
             # A call of "__init__" lets the process make a new instance of the entry's class.
             self.call("__init__", ())
@@ -132,10 +132,11 @@ class IsolatedEntry:
         """Call a method of the entry with int64 copies of arrays.
 
         Returns the array of numbers that the method has returned, of any dtype and shape, or None.
-        Notes in `self.changed` the names of the arguments that the method has changed.
+        Notes in `self.changed` the names of the arguments that the method has changed. Raises
+        `EntryError` if the call has failed.
         """
         # `received` has the reply and the array that the method has returned.
-        received = self._running().exchange(Call(method), arrays, Reply.parse)
+        received = self._running_process().exchange(Call(method), arrays, parse=Reply.parse)
         reply = received.reply
         if reply.fault is not None:
             fault = one_line(reply.fault[:_MAX_FAULT])
@@ -149,7 +150,7 @@ class IsolatedEntry:
             self.changed.setdefault(method, set()).update(changed)
         return received.values
 
-    def _running(self) -> EntryProcess:
+    def _running_process(self) -> EntryProcess:
         if self._process is None:
             raise RuntimeError("an entry is called inside of its `with` block only")
         return self._process
@@ -171,12 +172,20 @@ class IsolatedEntry:
 
         Raises `InputError` if the entry cannot be kept from the answers.
         """
-        hidden = [self._hidden.resolve().parent, layout.DATA_DIR]
+        # The folders that the entry must not read: the folder of the answers, whose other files may
+        # tell the answers too, the kit's data, and the working folder.
+        folder_of_answers = self._hidden.resolve().parent
+        hidden = [folder_of_answers, layout.DATA_DIR]
         # The working folder may have been removed.
         with suppress(FileNotFoundError):
             hidden.append(Path.cwd())
-        start = Start([str(path) for path in hidden], protections.ALL, self._limits.memory)
-        ready = process.exchange(start, (), Ready.parse).reply
+        start = Start(
+            hidden=[str(path) for path in hidden],
+            protections=protections.ALL,
+            memory=self._limits.memory,
+        )
+        no_arrays = ()
+        ready = process.exchange(start, no_arrays, parse=Ready.parse).reply
         if ready.refusal is not None:
             raise InputError(ready.refusal)
         self.isolation = protections.describe(ready.protections)

@@ -105,14 +105,15 @@ def _use_protections_of_linux(
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if has_root:
         # The new root has its own /dev/shm, where the entry may write. Without a new root, the
-        # entry may not write to /dev/shm: files in the machine's /dev/shm outlive the process, and
-        # in the next game an entry could read what it wrote in this game.
+        # entry may not write to /dev/shm: files in the machine's /dev/shm outlive the process. An
+        # entry plays several games, each in a new process and with other answers hidden. It could
+        # then read in the next game what it wrote in this game.
         writable.append(SHARED_MEMORY)
         for name in _TEMPORARY_FOLDER_VARIABLES:
             os.environ[name] = TEMPORARY_FILES
     if new_root is not None and new_root.has_own_proc:
-        # Processes that the entry starts may read /proc/self too, which is the folder of their own
-        # process. A Landlock rule cannot name the folder of a process that does not exist yet, so
+        # Processes that the entry starts need to read /proc/self, the folder of their own process
+        # in /proc. A Landlock rule cannot name the folder of a process that does not exist yet. So
         # allow all of /proc.
         readable = [*readable, "/proc"]
     landlock_version = restrict([str(folder), *readable], writable, wanted.landlock)

@@ -23,6 +23,24 @@ def describe_fault(error: BaseException, folder: Path) -> str:
         return f"ran out of memory{line}"
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{line}"
+    refusal = _describe_refusal(error, folder, line)
+    if refusal is not None:
+        return refusal
+    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] in KIT_PACKAGES:
+        return (
+            f"imports {error.name}{line}, the kit's shared code, which is not there in the "
+            "challenge; expected only the package's own files, numpy, pandas, scikit-learn, torch"
+        )
+    text = " ".join(str(error).split())[:_MAX_TEXT]
+    colon = ": " if text else ""
+    return f"raised {type(error).__name__}{colon}{text}{line}"
+
+
+def _describe_refusal(error: BaseException, folder: Path, line: str) -> str | None:
+    """Describe an error that comes from the isolation or the system; None for any other error.
+
+    `folder` holds the entry's files. `line` says where the entry's code raised the error.
+    """
     if isinstance(error, PermissionError) and _comes_from_shared_memory(error):
         return (
             "was refused a lock or memory that processes share, as this system (a container?) "
@@ -44,14 +62,7 @@ def describe_fault(error: BaseException, folder: Path) -> str:
                 f"was denied {path}, which is neither in the zip nor given by the challenge; "
                 f"expected only files in the working folder{line}"
             )
-    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] in KIT_PACKAGES:
-        return (
-            f"imports {error.name}{line}, the kit's shared code, which is not there in the "
-            "challenge; expected only the package's own files, numpy, pandas, scikit-learn, torch"
-        )
-    text = " ".join(str(error).split())[:_MAX_TEXT]
-    colon = ": " if text else ""
-    return f"raised {type(error).__name__}{colon}{text}{line}"
+    return None
 
 
 def _comes_from_shared_memory(error: BaseException) -> bool:

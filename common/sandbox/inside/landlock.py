@@ -45,7 +45,7 @@ _RIGHTS_TO_DEVICES = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_D
 # could make a device file for the disk, and read the whole disk through this file.
 _RIGHTS_TO_OWN_FOLDERS = _ALL_RIGHTS & ~(_IOCTL_DEV | _MAKE_CHAR | _MAKE_BLOCK)
 # A rule for a file that is not a folder may hold these rights only.
-_FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+_RIGHTS_TO_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 
 # The rights to files that each version of Landlock has added.
 _FILE_RIGHTS = {
@@ -139,7 +139,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     # The kernel refuses a rule that gives rights of folders to a file.
     if not os.path.isdir(path):
-        rights &= _FOR_FILES
+        rights &= _RIGHTS_TO_FILES
     # The rule is a struct landlock_path_beneath_attr: 64 bits of rights, then the descriptor.
     rule = struct.pack("=Qi", rights, descriptor)
     try_call("syscall", _ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)

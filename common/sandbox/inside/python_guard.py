@@ -4,6 +4,7 @@ The guard catches accidents. A library that opens files without Python, or anoth
 stopped.
 """
 
+import errno
 import importlib.machinery
 import os
 import re
@@ -42,7 +43,7 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
         if isinstance(opened, str | bytes):
             path = _normalise(os.fsdecode(opened))
             if not _is_allowed(path, allowed, home):
-                raise PermissionError(13, "Permission denied", path)
+                raise PermissionError(errno.EACCES, "Permission denied", path)
 
     sys.addaudithook(check)
 

@@ -47,8 +47,8 @@ def answer_requests(protections: Protections, memory: int) -> None:
         # An entry may raise anything, also SystemExit.
         except BaseException as error:
             reply = Reply(fault=describe_fault(error, folder))
-            # Show the author of the entry where the entry failed. An `InvalidEntryError` comes from
-            # the kit, so its traceback would not help.
+            # Print where the entry failed, for its author. An `InvalidEntryError` comes from the
+            # kit, so its traceback would not help.
             if not isinstance(error, InvalidEntryError):
                 with contextlib.suppress(MemoryError):
                     traceback.print_exc()
@@ -77,7 +77,8 @@ def _take_over_pipes() -> tuple[Any, IO[bytes]]:
 def _hide_the_kit(folder: Path) -> None:
     """Let imports find the entry's modules in `folder`, and installed packages.
 
-    Neither the kit's modules nor those of this program can be imported any more.
+    Neither the kit's modules nor those of this program, the package `inside`, can be imported any
+    more.
     """
     program_folder = Path(__file__).resolve().parent
     searched = [path for path in sys.path if path != str(program_folder.parent)]
