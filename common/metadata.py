@@ -150,9 +150,11 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
         fault = "which is no SubjectId of this file"
         raise _value_error(path, "ParentId", row, parent_id[row], fault)
     _require_levels(path, tree["Level"].to_numpy(), parent, parent_id)
+    # Sort the ids of the parents together with the other columns.
     tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
-    # Sorting has changed the rows, so find the rows of the parents again.
-    parent = find_rows(tree["SubjectId"].to_numpy(), tree.pop("parent_id").to_numpy())
+    sorted_parent_id = tree.pop("parent_id").to_numpy()
+    # Sorting has changed the rows of the subjects, so find the rows of the parents again.
+    parent = find_rows(tree["SubjectId"].to_numpy(), sorted_parent_id)
     return tree.assign(parent=parent)
 
 

@@ -12,6 +12,8 @@ _OFFICIAL = re.compile(
     r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
     r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
 )
+# The name of a submission. For the local split, it begins with test_.
+_SUBMISSION = re.compile(r"(?P<local>test_)?submission_task_(?P<task>[123])\.(csv|zip)")
 # Two names stand for different files in different folders: `train_task_1_2.csv`, for instance, is
 # the official file in data/train_data, and a part of the local split in data/test_input. A script
 # of the kit makes the file of this name only in the folder given here.
@@ -37,14 +39,15 @@ def where_to_get(path: Path) -> str:
         # split_task_1_2.json is the record of the files that task_1/local_data_split.py makes. The
         # name is "" if scripts of the kit write no record for a file of this name.
         record_name = layout.RECORD_OF_FILE.get(path.name, "")
-        if split := re.fullmatch(r"split_task_(\d).*", record_name):
-            return f"`python task_{split[1]}/local_data_split.py` makes it"
+        split = re.fullmatch(r"split_task_(?P<task>\d).*", record_name)
+        if split is not None:
+            return f"`python task_{split['task']}/local_data_split.py` makes it"
         if record_name.startswith("template"):
             return "`python -m tools.templates` builds it from the files in data/"
-    if submission := re.fullmatch(r"(test_)?submission_task_([123])\.(csv|zip)", path.name):
-        task = TASKS[int(submission[2])]
-        # The name of a submission for the local split begins with test_.
-        flag = " --local" if submission[1] else ""
+    submission = _SUBMISSION.fullmatch(path.name)
+    if submission is not None:
+        task = TASKS[int(submission["task"])]
+        flag = " --local" if submission["local"] else ""
         script = f"{task.folder.name}/sample_model_{task.simplest_model}.py"
         return f"`python {script}{flag}` makes one"
     if path.name == layout.RESULTS_NAME:

@@ -100,6 +100,7 @@ def read_model(path: Path, train: Path) -> FoundModel:
     reading.require_file(path)
     provenance.note_source(path)
     content = saved.read(path)
+    # The record says how the model was made: from which files, and by which command.
     record = provenance.parse(content.record)
     if record is None:
         raise InputError(
@@ -116,14 +117,17 @@ def read_model(path: Path, train: Path) -> FoundModel:
     provenance.note_part(record, path.parent)
     # Remember whether the model was fitted with contexts, since `model` leaves them out.
     had_contexts = bool(content.posterior.levels)
+    # Make an estimator of the class that wrote the file, then its simplest form.
     if content.estimator == ItemResponseOptions.__name__:
         # `right_or_wrong` also leaves out the contexts.
         model = saved.restore(path, content, ItemResponseOptions.from_saved).right_or_wrong()
     else:
         model = saved.restore(path, content, ItemResponse.from_saved).without_contexts()
     early = ", which was stopped early" if record.interrupted else ""
+    # A text for pages that are made with the model.
     source = (
         f"{cli.show(train)}, with the model {cli.show(path)}, written by {record.command}{early}"
     )
+    # Official, simulated or unknown.
     origin = combine([provenance.origin_of(train), record.origin])
     return FoundModel(model, had_contexts, source, origin)

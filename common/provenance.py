@@ -82,7 +82,7 @@ class ThisRun:
 
 RUN = ThisRun()
 # How the names of data files end.
-_DATA = (".csv", ".txt", ".xml")
+_DATA_SUFFIXES = (".csv", ".txt", ".xml")
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
         return
     # `fspath` may also return bytes. A file named by bytes is not noted.
     name = os.fspath(path)
-    is_data_file = isinstance(name, str) and name.lower().endswith(_DATA)
+    is_data_file = isinstance(name, str) and name.lower().endswith(_DATA_SUFFIXES)
     if not is_data_file or _is_of_library(name):
         return
     # Python calls this function before it opens the file. If the file cannot be read, raise nothing

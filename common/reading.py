@@ -39,6 +39,9 @@ _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 
 # How many faulty rows a message shows.
 SHOWN = 3
+# How many names of files or folders beside a missing file a message shows.
+_MAX_NAMES = 8
+# Bytes of the longest first row that may be a header.
 _LONGEST_HEADER = 1 << 16
 # The slow reader, which uses Python's `csv`, parses this many rows at a time. Larger lists would
 # fragment the memory.
@@ -192,9 +195,10 @@ def _why_missing(path: Path) -> str:
 
 
 def _names_like(path: Path) -> str:
-    """Return the names of files beside a missing file that have its suffix.
+    """Return the names of files beside a missing file that have its suffix, for a message.
 
-    For a path without a suffix, return the names of folders.
+    For a path without a suffix, return the names of folders. The names are separated by commas.
+    Only the first `_MAX_NAMES` names are returned, or for instance "no .csv file" if there is none.
     """
     entries = sorted(path.parent.iterdir())
     if path.suffix:
@@ -202,9 +206,10 @@ def _names_like(path: Path) -> str:
         kind = f"{path.suffix} file"
     else:
         folders = [entry for entry in entries if entry.is_dir()]
+        # Leave out folders that users hardly look for, such as .git and __pycache__.
         names = [folder.name for folder in folders if folder.name[0] not in "._"]
         kind = "folder"
-    return ", ".join(names[:8]) or f"no {kind}"
+    return ", ".join(names[:_MAX_NAMES]) or f"no {kind}"
 
 
 # ---- The header ----------------------------------------------------------------------------------
@@ -405,10 +410,11 @@ def _missing_values(column: Column, n_rows: int) -> pd.Series:
 
 
 def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
-    """Concatenate the parts of each column.
+    """Concatenate the parts of a file; return each wanted column, by its position in the file.
 
-    Numbers are copied into one growing array for each column, so that no column of numbers is in
-    memory twice.
+    A part holds consecutive rows: a mapping from the positions of the wanted columns to their
+    values. Numbers are copied into one growing array for each column, so that no column of numbers
+    is in memory twice.
     """
     texts: dict[int, list[Any]] = {}
     numbers: dict[int, Array] = {}
@@ -419,8 +425,10 @@ def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.
             numbers[position] = np.empty(0, column.dtype)
     n_rows = 0
     for part in parts:
+        # All columns of a part have the same number of rows.
+        any_column = next(iter(part.values()))
         start = n_rows
-        n_rows += len(next(iter(part.values())))
+        n_rows += len(any_column)
         for position, values in numbers.items():
             # Grow by an eighth more than needed, so that few resizes suffice.
             if n_rows > len(values):
@@ -556,15 +564,17 @@ def _require_cells_in_each_row(block: bytes, n_columns: int) -> None:
 
 
 def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
-    """Parse a block as `_parse_with_pandas` does, but five times as fast.
+    """Parse a block of whole lines with pyarrow, which is five times as fast as pandas.
 
-    If pyarrow is not installed, `_parse_with_pandas` parses the block.
+    The columns of the result are named "0", "1" and so on, by position. `types` gives the types of
+    the columns to read, by position. If pyarrow is not installed, pandas parses the block.
     """
     try:
         import pyarrow as pa
         from pyarrow import csv
     except ImportError:
         return _parse_with_pandas(block, n_columns, types)
+    # Columns of a type that is not in `read_as` are read as float64.
     read_as = {TEXT: pa.string(), DATE: pa.timestamp("ms"), INT8: pa.int8(), INT32: pa.int32()}
     convert = csv.ConvertOptions(
         column_types={

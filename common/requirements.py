@@ -15,7 +15,7 @@ from common import streams
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
 # A mapping from the name of a module to the name of its package, if the two names differ.
-_PACKAGES = {
+_PACKAGE_OF_MODULE = {
     "PIL": "pillow",
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
@@ -100,7 +100,7 @@ def _pin_of(module: str | None) -> str | None:
     if not module or not _PINNED_VERSIONS.is_file():
         return None
     name = module.split(".")[0]
-    package = _PACKAGES.get(name, name)
+    package = _PACKAGE_OF_MODULE.get(name, name)
     for line in _PINNED_VERSIONS.read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{package}=="):
             return line

@@ -251,15 +251,19 @@ def _read_sample(path: Path) -> bytes:
         file.seek(0)
         if size <= _N_SAMPLES * _SAMPLE_SIZE:
             return file.read()
+        # The first sample begins with the header. Its last line may be incomplete: leave it out.
         start = file.read(_SAMPLE_SIZE)
         # In old files of the Macintosh, lines end with "\r".
         line_end = b"\n" if b"\n" in start else b"\r"
         samples = [start[: start.rfind(line_end)]]
-        for k in range(1, _N_SAMPLES):
-            # The samples begin at equal distances; the last one ends at the end of the file.
-            file.seek(k * (size - _SAMPLE_SIZE) // (_N_SAMPLES - 1))
+        # The samples begin at equal distances: sample 0 at the start of the file, and the last
+        # sample where it ends at the end of the file.
+        last_sample = _N_SAMPLES - 1
+        begin_of_last = size - _SAMPLE_SIZE
+        for number in range(1, _N_SAMPLES):
+            file.seek(number * begin_of_last // last_sample)
             block = file.read(_SAMPLE_SIZE)
-            # The first and the last line of a sample may be incomplete.
+            # The first and the last line of the block may be incomplete: leave them out.
             samples.append(block[block.find(line_end) + 1 : block.rfind(line_end)])
     return line_end.join(samples) + line_end
 

@@ -37,6 +37,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     reads_answers
         Whether the model learns from the training answers.
     """
+    # The chosen task, with the names of its files.
     chosen = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"

@@ -84,10 +84,12 @@ def _replace_files(
 ) -> None:
     """Move the new files from the folder `partial` into the data folder, and remove the old files.
 
-    A new file overwrites an old file of the same path. All other old files are deleted.
+    `new_paths` lie in `partial`, `old_paths` in `data_dir`. A new file overwrites the old file that
+    has the same path in its folder. All other old files are deleted.
     """
     targets = set()
     for path in new_paths:
+        # The new file keeps its path in the folder.
         target = data_dir / path.relative_to(partial)
         target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(target)

@@ -35,32 +35,33 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
     """
     files: set[Path] = set()
     for statement in _import_statements(content):
-        if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
-            folders = [path.parent, layout.ROOT]
-        else:
-            # In "from . import name", no module is named.
-            module = statement.module or ""
-            dotted_module = f"{module}." if module else ""
-            # In "from package import name", the name may be a module of the package.
-            names = [f"{dotted_module}{alias.name}" for alias in statement.names]
-            if module:
-                names.append(module)
+        if isinstance(statement, ast.ImportFrom) and statement.level > 0:
             # A relative import begins with dots, whose number is `level`. One dot is the folder of
             # the file, `path.parents[0]`; two dots are the folder around it, and so on.
-            if statement.level > 0:
-                folders = [path.parents[statement.level - 1]]
-            else:
-                folders = [path.parent, layout.ROOT]
+            folders = [path.parents[statement.level - 1]]
+        else:
+            folders = [path.parent, layout.ROOT]
         # The name a.b, for example, stands for two files in a folder: a/__init__.py, and a/b.py or
         # a/b/__init__.py.
         for folder in folders:
-            for name in names:
+            for name in _names_of_modules(statement):
                 # Most names are names of libraries, which `folder` does not hold. Skip these names
                 # first: looking for the files of each library would take long.
                 if name.partition(".")[0] in _names_in(folder):
                     files.update(_modules(folder, name))
     return files
+
+
+def _names_of_modules(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """Return the names of all modules that an import statement may import, without leading dots."""
+    names = [alias.name for alias in statement.names]
+    if isinstance(statement, ast.Import):
+        return names
+    if statement.module is None:
+        # The statement is "from . import name".
+        return names
+    # The statement is "from module import name". The name may be a module of a package.
+    return [*(f"{statement.module}.{name}" for name in names), statement.module]
 
 
 # Cached, because the quickstart asks for many scripts, which import mostly the same files.

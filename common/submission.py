@@ -186,7 +186,13 @@ def _write(
     name: str,
     made_from: Sequence[Path] | None,
 ) -> None:
-    """Fill a column of a table with predictions, and write the submission's CSV, zip and record."""
+    """Fill a column of a table with predictions, and write the submission's CSV, zip and record.
+
+    `path` is the path of the CSV; the zip and the record are written beside it. The record says how
+    the submission was made: `name` is the name of its model, by default that of the script, and
+    `made_from` are the files that the model has learned from, by default all that were read.
+    Raises `InputError` if there is not exactly one valid prediction, a number, for every row.
+    """
     # Accept a list or a tensor as well.
     value = np.asarray(value)
     if value.shape != (len(table),):

@@ -186,8 +186,9 @@ class Task:
     def submission_path(self, phase: str) -> Path:
         """Return the default path of a submission for a phase or the local split (tasks 1 to 3).
 
-        A submission for the local split may lie in data/test_output or, as the challenge's guide
-        says, in data/test_input. If both files exist, the newer file counts.
+        `phase` is "public" or "private", the two phases of the challenge, or another word for the
+        local split. A submission for the local split may lie in data/test_output or, as the
+        challenge's guide says, in data/test_input. If both files exist, the newer file counts.
         """
         if phase in layout.PHASES:
             return layout.SUBMISSION_DIR / self.submission

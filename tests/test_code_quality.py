@@ -68,7 +68,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     modules_beside_scripts = {path.stem for path in files}
     libraries = {name for path in files for name in top_level_imports(path)}
     libraries -= {*sys.stdlib_module_names, "common", "tools", "programs", *modules_beside_scripts}
-    assert {requirements._PACKAGES.get(name, name) for name in libraries} <= declared
+    assert {requirements._PACKAGE_OF_MODULE.get(name, name) for name in libraries} <= declared
 
 
 SCRIPTS = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*")
