@@ -154,6 +154,7 @@ def fit(answers: csr_matrix, prior: Prior, seed: int) -> FloatArray:
     n_students, n_questions = answers.shape
     k = len(prior.mean) - 1
     rng = np.random.default_rng(seed)
+    # The question vectors start near their prior mean, with random deviations of about 0.1.
     questions = rng.normal(prior.mean, 0.1, (n_questions, 1 + k)).astype(np.float32)
     # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.

@@ -45,8 +45,9 @@ def main() -> None:
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
-        # `shrink` computes the feature of all questions in `data`. `feature.better` is -1 if low
-        # values are better: multiply by it, so that high values are better for every feature.
+        # `shrink` computes the feature of all questions in `data`, and moves values of few answers
+        # towards the mean. `feature.better` is -1 if low values are better: multiply by it, so that
+        # high values are better for every feature.
         value = pd.Series(feature.better * shrink(feature, data))
         # The best question gets rank 1, questions of equal value share a mean rank, NaN ranks last.
         ranks.append(value.rank(ascending=False, na_option="bottom"))

@@ -84,7 +84,8 @@ class Bank:
         # Each answer has a *factor*, a vector f over the questions, and subtracts f fᵀ from the
         # covariance matrix. So each answer subtracts the mean of all entries of f fᵀ from the
         # variance. This mean is the square of the mean of f. `posterior.factors` has the shape
-        # (students, answers, columns).
+        # (students, answers, columns). Its product with `is_in_bank`, which is 1 for questions of
+        # the bank and 0 for further columns, is the sum of each factor over the bank.
         is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
         mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
         variance = np.maximum(prior_variance - (mean_factor**2).sum(axis=1), 0)
@@ -310,7 +311,7 @@ def _describe_session(
     steps_of_student = []
     for step in steps:
         steps_of_student.append({name: values[row] for name, values in step.items()})
-    draws = _draw(posterior, row, bank.n_questions)
+    draws = _draw_p_right(posterior, row, bank.n_questions)
     hidden_columns = np.flatnonzero(state.targets[row])
     return Session(
         steps=pd.DataFrame(steps_of_student).astype({"QuestionId": int, "is_right": int}),
@@ -318,11 +319,11 @@ def _describe_session(
         draws=draws,
         hidden_probability=probability[hidden_columns],
         hidden_truth=state.reference.is_correct[row, hidden_columns],
-        hidden_counts=_draw_counts(hidden_columns, probability, draws),
+        hidden_counts=_draw_n_right(hidden_columns, probability, draws),
     )
 
 
-def _draw_counts(columns: IntArray, probability: FloatArray, draws: FloatArray) -> IntArray:
+def _draw_n_right(columns: IntArray, probability: FloatArray, draws: FloatArray) -> IntArray:
     """Draw how many of a student's answers to some of the questions are right.
 
     Parameters
@@ -348,7 +349,7 @@ def _draw_counts(columns: IntArray, probability: FloatArray, draws: FloatArray) 
     return np.asarray(is_right.sum(axis=1))
 
 
-def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
+def _draw_p_right(posterior: Any, row: int, n_questions: int) -> FloatArray:
     """Draw P(right) of the first `n_questions` columns from a student's posterior.
 
     The seed is fixed, so every run gives the same draws. The shape is (N_DRAWS, n_questions).

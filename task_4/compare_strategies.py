@@ -220,8 +220,8 @@ def _parse_share(text: str) -> float:
 
 def find_files(options: argparse.Namespace) -> Files:
     """Return the files that the flags name; refuse simulated files beside official ones."""
-    # `training_paths` finds the training files by the flag --local of the scripts that train. This
-    # script has the flag --phase instead.
+    # `training_paths` reads `options.local`, the flag --local of the scripts that train. This
+    # script has the flag --phase instead, so set the option here.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
     default = TASK_4.answers_path(options.phase)
@@ -230,12 +230,10 @@ def find_files(options: argparse.Namespace) -> Files:
     for path in paths:
         reading.require_file(path)
     provenance.require_current([reference])
-    origins = []
+    origin_by_path = {path: provenance.origin_of(path) for path in paths}
     simulated = []
     not_simulated = []
-    for path in paths:
-        origin = provenance.origin_of(path)
-        origins.append(origin)
+    for path, origin in origin_by_path.items():
         if origin is Origin.SIMULATED:
             simulated.append(path)
         else:
@@ -245,14 +243,16 @@ def find_files(options: argparse.Namespace) -> Files:
             f"{simulated[0]}: is simulated, and {not_simulated[0]} is not, expected answers of one "
             "kind"
         )
-    return Files(train, reference, origin=combine(origins))
+    # The answers are official only if all files are official.
+    return Files(train, reference, origin=combine(origin_by_path.values()))
 
 
 def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
     """Read the answers, calibrate the model, and yield a `Case` for each mask.
 
-    A mask says which answers of the students to be examined are hidden. With --protocol, each split
-    of the students has one mask, and the model is calibrated anew for each split.
+    A case holds the students to be examined with their answers (the reference), a mask, which says
+    which of these answers are hidden, and a model that has learned from other students. With
+    --protocol, each split of the students has one mask and a model of its own.
     """
     if options.protocol:
         # A protocol splits all students, whichever file they are in.
@@ -262,7 +262,10 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         protocol = PROTOCOLS[options.protocol]
         # Each split has one mask, so --masks says how many splits there are.
         n_splits = options.masks or N_SPLITS
-        for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
+        splits_of_students = splits(
+            answers, protocol, n_splits, n_questions=options.questions, n_columns=n_columns
+        )
+        for learned, reference in splits_of_students:
             # `splits` gives each reference a single mask, which has the name of the reference.
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
@@ -342,19 +345,22 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
     out. The model learns from the students of all other parts.
     """
     # Several splits share a shuffle of the students, and examine different parts of it. If fewer
-    # than `n_test` parts are left to examine, the students are shuffled anew. `position` is the
-    # number of earlier splits of the same shuffle.
+    # than `n_test` parts are left to examine, the students are shuffled anew.
     splits_per_shuffle = protocol.n_parts // protocol.n_test
-    shuffle_number, position = divmod(split_number, splits_per_shuffle)
-    shuffled = np.random.default_rng([shuffle_number, 0]).permutation(n_students)
+    shuffle_number, n_earlier_splits = divmod(split_number, splits_per_shuffle)
+    # The second seed is 0 here and 1 in `_choose_targets`, so that the shuffle and the choice of
+    # targets are independent.
+    rng = np.random.default_rng([shuffle_number, 0])
+    shuffled = rng.permutation(n_students)
     # Cut the shuffled list of students into `n_parts` parts of about the same size. Element s of
     # `part` is the part of student s.
     part = np.empty(n_students, np.int64)
-    part[shuffled] = np.arange(n_students) * protocol.n_parts // n_students
+    place_in_list = np.arange(n_students)
+    part[shuffled] = place_in_list * protocol.n_parts // n_students
     # Earlier splits of the same shuffle have examined the first `n_examined` parts. Renumber the
-    # parts cyclically: the first part that was not examined becomes part 0, and the examined parts
-    # become the last parts.
-    n_examined = position * protocol.n_test
+    # parts so that the next part becomes part 0. With the remainder, the numbers of the examined
+    # parts, which would be negative, become the largest ones.
+    n_examined = n_earlier_splits * protocol.n_test
     return (part - n_examined) % protocol.n_parts
 
 
@@ -403,10 +409,11 @@ def play_all(
 ) -> Games:
     """Play every strategy in every case by the same rules; move the progress bar."""
     games: Games = {name: {} for name in strategies}
-    for number, case in enumerate(cases):
+    for case_number, case in enumerate(cases):
         for name, strategy in strategies.items():
+            # The seed depends only on the case, so that all strategies get equal random numbers.
             games[name][case.mask] = play(
-                case.bank, case.reference, case.mask, rules, strategy, limits, seed=number
+                case.bank, case.reference, case.mask, rules, strategy, limits, seed=case_number
             )
             bar.update()
     return games
@@ -452,9 +459,10 @@ def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
     own = [name for name in played if name == OWN]
     names = own + [name for name in played if name != OWN]
     curves = []
-    for colour, name in enumerate(names):
+    # The number of a curve determines its colour.
+    for number, name in enumerate(names):
         values = accuracy[name].tolist()
-        curves.append(charts.Curve(name, steps=numbers, values=values, number=colour))
+        curves.append(charts.Curve(name, steps=numbers, values=values, number=number))
     return charts.curve_chart(
         curves,
         label=f"Accuracy after each number of questions, {title}",
@@ -494,7 +502,8 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     Parameters
     ----------
     scores
-        What `strategy_games.score` returns.
+        The result of `strategy_games.score`: a row for each strategy, mask and number n of
+        questions, with a column for each score after n questions.
     stops
         Whether tests may end early. If so, a table shows their mean length too.
 
@@ -516,22 +525,24 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     # A table has room for only one column of standard deviations. The column is about the scores
     # after ten questions, the length of a test in the challenge, or at the end of a shorter test.
     n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers else last
+    # With a single mask, there is no standard deviation over the masks.
+    has_deviations = scores["mask"].nunique() > 1
     tables = {}
-    for measure, name in _MEASURES.items():
-        table = means[name][numbers].rename(columns=str)
-        if scores["mask"].nunique() > 1:
-            table[f"± ({n_main})"] = deviations[name, n_main]
-        tables[f"{measure} after n questions"] = table.map("{:.4f}".format)
+    for title, score_name in _MEASURES.items():
+        table = means[score_name][numbers].rename(columns=str)
+        if has_deviations:
+            table[f"± ({n_main})"] = deviations[score_name, n_main]
+        tables[f"{title} after n questions"] = table.map("{:.4f}".format)
+    # The last table says how the questions were used.
     caption = "Largest exposure, mean test overlap, share of the bank used"
-    names = ["exposure", "overlap", "bank"]
-    # The numbers of questions after which these scores are shown.
-    shown = [n_main] if n_main == last else [n_main, last]
+    names_of_use = ["exposure", "overlap", "bank"]
+    numbers_of_use = [n_main] if n_main == last else [n_main, last]
     if stops:
         caption += ", mean length"
-        names.append("length")
+        names_of_use.append("length")
         # Two columns for each of four scores would not fit into 80 characters.
-        shown = [last]
-    tables[caption] = _format_scores(means, names, shown)
+        numbers_of_use = [last]
+    tables[caption] = _format_scores(means, names_of_use, numbers_of_use)
     return tables
 
 
@@ -556,11 +567,14 @@ def as_text(result: Result) -> str:
     parts = [result.title]
     for caption, table in result.tables.items():
         # The name of a column may have several lines. The header then gets a level for each line.
-        header = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
-        # pandas prints the name of the last header level above the row names. The rows are
-        # strategies. Their own index name would take another line, so `rename_axis` removes it.
+        lines_of_names = [tuple(str(name).split("\n")) for name in table]
+        header = pd.MultiIndex.from_tuples(lines_of_names)
+        # pandas prints the name of the last header level above the row names, which are names of
+        # strategies.
         header = header.set_names("strategy", level=-1)
-        shown = table.set_axis(header, axis=1).rename_axis(None)
+        shown = table.set_axis(header, axis=1)
+        # The name of the index, "strategy" too, would take a line of its own: remove it.
+        shown = shown.rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
         parts.append(f"\n{caption}\n{shown.to_string(sparsify=False)}")
     parts += [f"note: {note}" for note in result.notes]
@@ -604,15 +618,16 @@ def render_page(
     file_facts = []
     for title, paths in paths_by_title.items():
         file_facts.append((title, ", ".join(map(cli.show, paths))))
-    # Each strategy with the first line of its docstring.
-    descriptions = []
+    # The page describes each strategy in a sentence, the first line of its docstring.
+    sentences = []
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
-        descriptions.append((name, first_line))
+        sentences.append((name, first_line))
     # The published scores of the same protocol. Without --protocol, `options.protocol` is None,
     # which differs from the protocol of every published score, so none is shown.
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
-    published = published[published["protocol"] == options.protocol].drop(columns="protocol")
+    has_same_protocol = published["protocol"] == options.protocol
+    published = published[has_same_protocol].drop(columns="protocol")
     return pages.render(
         "strategies.html",
         title="Task 4: which question to ask next",
@@ -621,7 +636,7 @@ def render_page(
         # The page compares published scores only with results on official answers.
         protocol=PROTOCOLS.get(options.protocol) if files.origin is Origin.OFFICIAL else None,
         published=published.to_numpy(),
-        sentences=descriptions,
+        sentences=sentences,
         facts=[*file_facts, *facts.items()],
     )
 

@@ -56,6 +56,7 @@ def main() -> None:
         # `atomic_write` yields an open file for each path.
         with writing.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
+        # Without the flag --more_train_data, there is one training file.
         (train,), metadata_dir = training.training_paths(options)
         # The dry run examines training students.
         setting = Setting(draft, train=train, reference=train, metadata_dir=metadata_dir)
@@ -67,23 +68,27 @@ def main() -> None:
     if left_out:
         print(f"left out, not needed to play: {printable(', '.join(left_out))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
-    origin = find_weights_origin(options.package).record
-    if origin is not None:
-        warn_of_local(options.package, origin)
-        for doubt in find_training_doubts(options.package, origin):
+    # The record of how the weights were trained; None if it is unknown.
+    training_record = find_weights_origin(options.package).record
+    if training_record is not None:
+        warn_of_local(options.package, training_record)
+        for doubt in find_training_doubts(options.package, training_record):
             print(f"warning: {cli.show(options.package)}: {doubt.sentence}", file=sys.stderr)
 
 
-def warn_of_local(package: Path, origin: Provenance) -> None:
-    """Print a warning if the weights of a package were trained with --local, as `origin` says."""
-    if "local" not in origin.options:
+def warn_of_local(package: Path, record: Provenance) -> None:
+    """Print a warning if the weights of a package were trained with --local.
+
+    `record` says how the weights were trained.
+    """
+    if "local" not in record.options:
         return
     # Recommend the command that trained the weights, but without --local. Name the script in this
     # package, which may be a copy of the one that was run.
-    options = {name: value for name, value in origin.options.items() if name != "local"}
-    trainer = cli.show((package / Path(origin.script).name).resolve())
+    options = {name: value for name, value in record.options.items() if name != "local"}
+    trainer = cli.show((package / Path(record.script).name).resolve())
     # `Provenance.command` is the command line for the script and the options of the record.
-    command = replace(origin, script=trainer, options=options).command
+    command = replace(record, script=trainer, options=options).command
     print(
         f"warning: {cli.show(package)}: its model was trained with --local and never saw the "
         f"answers of the validation students; `{printable(command)}` learns from all",

@@ -113,7 +113,8 @@ class Posterior:
                 array.flags.writeable = False
 
     def take(self, rows: IntArray) -> "Posterior":
-        """Return the posterior of some students only."""
+        """Return the posterior of some students only; `rows` are the rows of these students."""
+        # These arrays have a row for each student. All students share the other attributes.
         per_student = (
             "mean",
             "variance",
@@ -156,12 +157,12 @@ class Posterior:
 def random(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """A question at random, each of the askable ones equally probable."""
     values = [np.random.default_rng(seed).random(askable.shape[1]) for seed in posterior.seed]
-    return _largest(np.array(values), askable)
+    return _question_with_largest(np.array(values), askable)
 
 
 def most_popular(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question that most training students answered, whatever the answers so far."""
-    return _largest(np.broadcast_to(posterior.popularity, askable.shape), askable)
+    return _question_with_largest(np.broadcast_to(posterior.popularity, askable.shape), askable)
 
 
 def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -174,7 +175,7 @@ def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatA
     i aᵀ Σ a (Segall 1996; Mulder and van der Linden 2009).
     """
     information = _information(_sigmoid(posterior.mean), posterior.guessing)
-    return _largest(information * _ability_variance(posterior), askable)
+    return _question_with_largest(information * _ability_variance(posterior), askable)
 
 
 def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -205,7 +206,7 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
     divergence = p * np.log(p / p_nearby) + (1 - p) * np.log((1 - p) / (1 - p_nearby))
     value = np.zeros(askable.shape)
     value[row, column] = divergence @ _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
-    return _largest(value, askable)
+    return _question_with_largest(value, askable)
 
 
 def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -224,7 +225,7 @@ def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
     # because they are the same for all questions.
     steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
     covariance_length = np.linalg.norm(posterior.cross_covariance, axis=2)
-    return _largest(covariance_length * steepness, askable)
+    return _question_with_largest(covariance_length * steepness, askable)
 
 
 def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -234,7 +235,7 @@ def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) ->
     its questions in this way.
     """
     right = posterior.right()
-    return _largest(np.minimum(right, 1 - right), askable)
+    return _question_with_largest(np.minimum(right, 1 - right), askable)
 
 
 def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -258,10 +259,12 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
     for row in range(len(askable)):
         question = np.flatnonzero(askable[row])
         target = np.flatnonzero(hidden[row])
-        # `with_target` is C of the docstring, with a row for each askable question. `among_targets`
-        # is H, and `target_noise` is N.
+        # The first rows of `covariance` belong to the askable questions, the other rows to the
+        # hidden answers. `with_target` is C of the docstring, with a row for each askable question.
+        # `among_targets` is H, and `target_noise` is N.
         covariance = posterior.covariance(row, np.concatenate([question, target]), target)
-        with_target, among_targets = np.split(covariance, [len(question)])
+        with_target = covariance[: len(question)]
+        among_targets = covariance[len(question) :]
         target_noise = np.diag(noise[row, target] / hidden[row, target])
         # C (H + N)⁻¹, with a row for each askable question. `solve` returns its transpose,
         # (H + N)⁻¹ Cᵀ.
@@ -272,7 +275,7 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
         # of the reward is left out, because it is the same for all questions.
         share = np.minimum(explained / total, 1 - 1e-6)
         value[row, question] = -np.log1p(-share)
-    return _largest(value, askable)
+    return _question_with_largest(value, askable)
 
 
 def most_right_predictions(
@@ -289,12 +292,13 @@ def most_right_predictions(
     removes from the logit of q. The weight says how much a better known logit of q should improve
     the predictions (`_prediction_weight`).
 
-    By some rules, j may be one of the hidden answers itself. Asking j makes the prediction for j
-    certain. So the probability that this prediction would otherwise be wrong is added, times
-    `_OWN_UNCERTAINTY`.
+    By some rules, hidden answers may be asked, so j may be one of them. Asking j makes the
+    prediction for j certain. So the probability that this prediction would otherwise be wrong is
+    added, times `_OWN_UNCERTAINTY`.
 
     `StudentPosterior.select` in item_response/model.py makes the same choice.
     """
+    # An answer that is certainly not hidden has the weight 0.
     weight = _prediction_weight(posterior, hidden)
     total_variance = posterior.variance + _noise(posterior)
     value = np.zeros(askable.shape)
@@ -302,11 +306,12 @@ def most_right_predictions(
         question = np.flatnonzero(askable[row])
         target = np.flatnonzero(weight[row])
         covariance = posterior.covariance(row, question, target)
-        value[row, question] = covariance**2 @ weight[row, target] / total_variance[row, question]
+        weighted_sum = covariance**2 @ weight[row, target]
+        value[row, question] = weighted_sum / total_variance[row, question]
     if posterior.targets_may_be_asked:
         right = posterior.right()
         value += _OWN_UNCERTAINTY * np.minimum(right, 1 - right)
-    return _largest(value, askable)
+    return _question_with_largest(value, askable)
 
 
 def _prediction_weight(posterior: Posterior, hidden: FloatArray) -> FloatArray:
@@ -330,7 +335,7 @@ def _prediction_weight(posterior: Posterior, hidden: FloatArray) -> FloatArray:
 # ---- What the strategies share -----------------------------------------------------------------
 
 
-def _largest(value: FloatArray, askable: BoolArray) -> IntArray:
+def _question_with_largest(value: FloatArray, askable: BoolArray) -> IntArray:
     """Return for each student the column of the askable question with the largest value."""
     return np.asarray(np.where(askable, value, -np.inf).argmax(axis=1))
 

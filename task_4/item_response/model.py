@@ -329,7 +329,10 @@ class StudentPosterior:
         # the number f[question] times f.
         covariance = self.covariance[question]
         if earlier_factors.shape[1]:
+            # f[question] of each earlier factor f, shape (new answers, earlier answers).
             f_of_question = earlier_factors[range(len(student)), :, question]
+            # The product of the matrices (1, earlier answers) and (earlier answers, Q) of each
+            # student sums f[question] · f over the earlier factors.
             covariance -= (f_of_question[:, None] @ earlier_factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * gradient[:, None]
@@ -356,8 +359,8 @@ class StudentPosterior:
         value_minus = np.array([self._log_posterior(here - step) for step in steps])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
         # The curvature is minus the second derivative. Near a maximum it is positive, and the step
-        # goes uphill; elsewhere it may be negative. So the curvature is at least that of the prior
-        # alone, 1 / deviation².
+        # goes uphill; elsewhere it may be negative. So a lower limit is set: the curvature of the
+        # log prior alone, 1 / deviation².
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
         prior_curvature = _DEVIATIONS**-2.0
         curvature = np.maximum(curvature, prior_curvature)
@@ -380,8 +383,8 @@ class StudentPosterior:
         question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
-        # Prior mean and covariance of the logits of the asked questions, shapes (S, rounds) and
-        # (S, rounds, rounds).
+        # Mean and covariance of the logits of the asked questions before any answer, shapes
+        # (S, rounds) and (S, rounds, rounds). They depend on the population.
         mean_of_all, slopes_of_all = self._prior(Population(*parameters.tolist()))
         mean = np.take_along_axis(mean_of_all, question, axis=1)
         # A logit is slopes · ability + quiz effect + intercept. Abilities have the covariance I.
@@ -402,6 +405,7 @@ class StudentPosterior:
             )
             mean[student] += c * gradient[:, None]
             curvature_times_c = c * curvature[:, None]
+            # The product is curvature · c cᵀ of each answer.
             covariance[student] -= curvature_times_c[:, :, None] * c[:, None, :]
             total += float(np.log(probability).sum())
         return total

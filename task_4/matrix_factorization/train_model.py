@@ -88,7 +88,10 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
 
     # The vector of a question is its intercept followed by its loadings. The first ability helps
     # with all questions, so its loadings have a prior mean above 0.
-    prior_mean = np.array([is_correct.mean(), FIRST_LOADING] + [0.0] * (N_DIMENSIONS - 1))
+    prior_mean = np.zeros(1 + N_DIMENSIONS)
+    prior_mean[0] = is_correct.mean()
+    prior_mean[1] = FIRST_LOADING
+    # Start near the prior mean, with a small random deviation, 0.05, so that the abilities differ.
     start = np.random.default_rng(seed).normal(prior_mean, 0.05, (n_questions, 1 + N_DIMENSIONS))
     # At the start, the loadings explain nothing, so all variance of the answers counts as noise.
     model = make_model(start, noise=is_correct.var())
@@ -117,11 +120,12 @@ def fit_questions(
     n_students, k = x.shape
     # E[x xᵀ] of each student is E[x] E[x]ᵀ plus the covariance of x. The 1 in x is constant, so its
     # covariances are 0.
-    squares = x[:, :, None] * x[:, None, :]
-    squares[:, 1:, 1:] += covariance
+    expected_squares = x[:, :, None] * x[:, None, :]
+    expected_squares[:, 1:, 1:] += covariance
     # For each question, the sums of E[x xᵀ] and of answer · E[x] over the students who have
-    # answered it.
-    square_sums = (answered.T @ squares.reshape(n_students, k * k)).reshape(-1, k, k)
+    # answered it. Each matrix E[x xᵀ] is written as a row of k * k numbers, so that one product of
+    # matrices computes the sums for all questions.
+    square_sums = (answered.T @ expected_squares.reshape(n_students, k * k)).reshape(-1, k, k)
     right_sums = is_right.T @ x
     penalised_squares = square_sums + PENALTY * np.eye(k)
     penalised_sums = right_sums + PENALTY * prior_mean

@@ -239,16 +239,18 @@ class StudentPosterior:
         for row in askable.any(dim=1).nonzero()[:, 0]:
             questions = askable[row].nonzero()[:, 0]
             targets = weight[row].nonzero()[:, 0]
-            # The student's sums of scores and of precisions after one more answer to each question,
-            # a wrong one (index 0 of the second axis) or a right one (index 1). `move` says how the
-            # mean of z, score / precision, would move. The shapes are (questions, 2, k).
+            # The student has a sum of scores and a sum of precisions, and their ratio is the mean
+            # of the latent vector z. One more answer changes the sums. Try a wrong answer (index 0
+            # of the second axis) and a right one (index 1) to each question. `move` says how the
+            # mean of z would move. The shapes are (questions, 2, k).
             new_score = self._score[row] + model.score[questions]
             new_precision = self._precision[row] + model.precision[questions]
             move = new_score / new_precision - self._score[row] / self._precision[row]
-            p = right[row, questions]
-            reward = information_reward(move, p, model.loading[targets], weight[row, targets])
+            p_right = right[row, questions]
+            # How far the answer to each question is expected to move the logits of the targets.
+            reward = information_reward(move, p_right, model.loading[targets], weight[row, targets])
             if self._targets_may_be_asked:
-                reward += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p)
+                reward += _OWN_UNCERTAINTY * torch.minimum(p_right, 1 - p_right)
             selected[row] = questions[reward.argmax()]
         return selected
 

@@ -150,6 +150,7 @@ def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     factors = np.zeros((len(covariance), 0), np.float32)
     # The part of the variance of each question that the factors do not explain yet.
     unexplained = np.diagonal(covariance).copy()
+    # A variance up to 1e-3 is small enough to stay unexplained.
     while factors.shape[1] < n_factors and unexplained.max() > 1e-3:
         pivot = unexplained.argmax()
         # The covariances of all questions with the pivot question, without the part that earlier
@@ -180,6 +181,11 @@ class PartialVAE(nn.Module):
     """
 
     def __init__(self, right: Tensor, answered: Tensor, quiz_loadings: Tensor) -> None:
+        """Set the initial parameters of the decoder and of the encoder.
+
+        A parameter is given for each question: `right` and `answered`, the students' answers, give
+        the intercept, and `quiz_loadings` are the loadings of the quiz dimensions.
+        """
         super().__init__()
         # Start each question's intercept from its rate of right answers. Four extra answers at the
         # overall rate keep the rate of a question with few answers near the overall rate.
@@ -192,6 +198,7 @@ class PartialVAE(nn.Module):
         # 1.2. In the other dimensions of ability, the loadings start near 0.
         ability_loadings = 0.1 * torch.randn(len(rate), N_DIMENSIONS)
         ability_loadings[:, 0] += 1.2
+        # `penalty` compares the learned loadings with these ones.
         self.quiz_loadings = quiz_loadings
         self.loading = nn.Parameter(torch.cat([ability_loadings, quiz_loadings], dim=1))
         # Logarithm of the precision of z before any answer.
@@ -205,9 +212,9 @@ class PartialVAE(nn.Module):
     def evidence(self) -> tuple[Tensor, Tensor]:
         """Return the scores and the precisions of all answers, each of shape (Q, 2, dimensions).
 
-        The score of an answer moves the mean of z, and its precision lowers the variance of z:
-        `encode` adds up the scores and the precisions of a student's answers. Index 0 of the second
-        axis is a wrong answer, index 1 a right one.
+        The score of an answer moves the mean of the student's latent vector z, and its precision
+        lowers the variance of z: `encode` adds up the scores and the precisions of a student's
+        answers. Index 0 of the second axis is a wrong answer, index 1 a right one.
         """
         # For the average student, z = 0, so the logit is the intercept.
         knows = self.intercept.sigmoid()
@@ -219,8 +226,10 @@ class PartialVAE(nn.Module):
         # loading.
         log_likelihood_slope = torch.stack([-slope / (1 - right), slope / right], dim=1)
         score = log_likelihood_slope[:, :, None] * self.loading[:, None]
-        # Fisher information of an answer about each dimension of z, shape (Q, dimensions).
-        information = (slope**2 / (right * (1 - right)))[:, None] * self.loading**2
+        # Fisher information of an answer about its logit, shape (Q,), and from it about each
+        # dimension of z, shape (Q, dimensions).
+        information_about_logit = slope**2 / (right * (1 - right))
+        information = information_about_logit[:, None] * self.loading**2
         # Where a loading is 0, the information is 0. 1e-4 keeps the precision above 0 there.
         precision = (information[:, None] + 1e-4) * self.log_precision_multiplier.exp()
         return score * self.log_score_multiplier.exp(), precision
@@ -267,6 +276,7 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
     Both have the shape (students, questions).
     """
     optimiser = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
+    # The learning rate rises to `LEARNING_RATE` in the first 5 % of the steps, then it falls.
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.05)
     for _ in trange(N_STEPS, desc="training", disable=None):
         batch = torch.randperm(len(right))[:BATCH_SIZE]
@@ -285,6 +295,7 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         hidden = known - shown
         shown_right = shown * is_right
         shown_wrong = shown * (1 - is_right)
+        # The bounds keep the logarithms in the loss finite.
         p_right = network(shown_right, shown_wrong).clamp(1e-5, 1 - 1e-5)
         # Probability of the answer that the student really gave.
         p_answer = torch.where(is_right == 1, p_right, 1 - p_right)
