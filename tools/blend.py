@@ -93,7 +93,8 @@ def main() -> None:
     cli.require_outputs([paths.output, probabilities_path], options.files)
     template = submission.read_template(paths.template)
     require_lengths(files, len(template), paths.template)
-    # The probabilities of each file in the order of the template. They are blended as logarithms.
+    # The probabilities are blended as logarithms. `at` returns the probabilities of a file in the
+    # order of the template.
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
         weights = find_weights(files, paths, task)
@@ -119,11 +120,11 @@ def main() -> None:
 
 
 def read_files(paths: Sequence[Path]) -> list[Probabilities]:
-    """Read the files to blend, and note how each was made for the record of the blend.
+    """Read the files to blend.
 
-    The record of the blend then names the sources of all files and the reasons to doubt them.
-    Raises `InputError` unless there are two or more files of one task, or if a source of a file has
-    changed since.
+    `note_part` notes how each file was made, so that the record of the blend names the sources of
+    all files and the reasons to doubt them. Raises `InputError` unless there are two or more files
+    of one task, or if a source of a file has changed since.
     """
     files = [read_probabilities(path) for path in paths]
     require_one_task(files)
@@ -204,7 +205,7 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
     answers of this blend. Raises `InputError` if the command is unknown or cannot be repeated, or
     if the script has learned from other training answers.
     """
-    # The error messages end with this text, which says what the user can do instead.
+    # The error messages end with what the user can do instead.
     other_way = " (or give --weights: then no command runs)"
     record = file.record
     if record is None:
@@ -212,7 +213,10 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
             f"{file.path}: does not say which command made it, expected one of task "
             f"{file.task}{other_way}"
         )
-    script, flags = script_runs.command_to_repeat(record, TASKS[file.task], file.path, other_way)
+    # Check that the recorded command is safe to run, and leave out its flags for paths.
+    script, flags = script_runs.command_to_repeat(
+        record, TASKS[file.task], file.path, or_else=other_way
+    )
     # Refuse probabilities by a model that has learned from other training answers: they might
     # include answers that the blend predicts. `made_from` holds the fingerprint of each source
     # file, by its path, which is relative to the folder of `file`.
@@ -281,9 +285,9 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    A command is a script with its flags. `note_part` notes the source files and the code of each
-    command. The records of the files that this process writes later then name these source files
-    and this code.
+    A command is a script with its flags. The files that this process writes later get a record of
+    how they were made. `note_part` notes, for this record, which files each script has learned from
+    and which code it has run.
 
     Returns
     -------

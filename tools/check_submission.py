@@ -170,10 +170,13 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
     # Show every option up to the highest predicted one, even if the training answers lack it.
     highest_value = max(column.high, int(predicted.max()))
-    shown = replace(column, high=highest_value)
-    lines = [as_line(shown.name, list(values_by_title))]
-    for value, name in zip(shown.values, task.name_values(shown), strict=True):
-        label = f"{value} {name}" if shown.is_boolean else f"{value}"
+    column = replace(column, high=highest_value)
+    lines = [as_line(column.name, list(values_by_title))]
+    # The names of the values are "wrong" and "right" in task 1. In task 2, where a value is the
+    # number of an option, the names are left out.
+    names = task.name_values(column)
+    for value, name in zip(column.values, names, strict=True):
+        label = f"{value} {name}" if column.is_boolean else f"{value}"
         shares = [f"{np.mean(values == value):.1%}" for values in values_by_title.values()]
         lines.append(as_line(label, shares))
     return lines

@@ -349,22 +349,25 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
-    # `doubts` are reasons not to trust the score, such as a model that has seen these answers. In
-    # tasks 1 and 2, the search for doubts also needs the training answers. `predicted_right` says
-    # which answers (in task 3, which judgements) the submission predicts right.
+    # `doubts` are reasons not to trust the score, such as a model that has learned from unknown
+    # answers. The record beside the submission gives them; in tasks 1 and 2, it is compared with
+    # the training answers. `predicted_right` says which answers (in task 3, which judgements) the
+    # submission predicts right.
     if task is TASK_3:
         doubts = entry_origin.judge_submission(path, [reference])
         template = layout.TEMPLATE_DIR / str(task.template)
         predicted_right = ranking.match(path, reference, template, phase).outcomes
     else:
         train = task.train_path(phase)
-        doubts = entry_origin.judge_submission(path, [reference], task.template_names, train)
+        doubts = entry_origin.judge_submission(
+            path, [reference], template_names=task.template_names, train=train
+        )
         matched = pairs.match(task, path, reference, phase).pairs
         predicted_right = outcomes.of_predictions(matched)
     marks = [doubt.mark for doubt in doubts]
     return Candidate(
         name=", ".join([score_files.describe_entry(path), *marks]),
-        # The score is not in the record.
+        # Scores in the record are numbered from 1, and this score is not in the record.
         number=0,
         task=task,
         where=describe_test(phase, rules="", origin=provenance.origin_of(reference)),

@@ -169,7 +169,7 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
         copy = Path(temporary).resolve() / layout.ROOT.name
         files = set(source_code.files_of(script))
         # The script may also need other files in its folder, of any kind. A blend runs scripts in
-        # its folder and programs in tools/.
+        # its folder and programs in tools/. Stray files and trained weights are not copied.
         for folder in (script.parent, layout.ROOT / "common", layout.ROOT / "tools"):
             files |= {path for path in folder.rglob("*") if belongs_in_copy(path, folder)}
         for file in files:
@@ -179,7 +179,7 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
         if layout.METADATA_DIR.is_dir():
             metadata_dir = copy / layout.METADATA_DIR.relative_to(layout.ROOT)
             metadata_dir.parent.mkdir(parents=True, exist_ok=True)
-            link_folder(metadata_dir, layout.METADATA_DIR)
+            link_folder(link=metadata_dir, folder=layout.METADATA_DIR)
         script_in_copy = copy / script.relative_to(layout.ROOT)
         yield EntryCode(script, frozen_script=script_in_copy, kit_copy=copy)
 
@@ -420,21 +420,30 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     # The record of how the submission was made; None if the user's script has written no record.
     written_record = provenance.read(submission)
     doubts = doubt_record(written_record, code.script, template)
-    # `training` says how the predictions were made, also if the script has written no record.
+    # `training` says how the predictions were made, also if the script has written no record. The
+    # seconds are unknown then.
     if written_record is None:
         training = Provenance(script=str(script), options={}, seconds=float("nan"))
     else:
         training = written_record
-        train = fold.folder / script_runs.TRAIN
-        entry_origin.require_no_shared_rows(code.script, training, fold.folder, reference, train)
+        # Refuse a script that has read a copy of the answers which it has to predict. The training
+        # answers of the fold hold none of these answers, so they need no comparison.
+        entry_origin.require_no_shared_rows(
+            code.script,
+            training,
+            fold.folder,
+            reference,
+            train=fold.folder / script_runs.TRAIN,
+        )
     training = replace(training, code=source_code.fingerprint(script))
     return FoldRun(fold.title, predicted, training, doubts)
 
 
 def doubt_record(record: Provenance | None, script: Path, template: Path) -> list[Doubt]:
-    """Return reasons to doubt the score of a fold, from the record of the fold's submission.
+    """Return the reasons to doubt the score of a fold that the record of its submission gives.
 
-    A reason concerns the files that the submission was made from, or the run that made it.
+    A reason concerns the files that the submission was made from, or the run that made it. A change
+    of the code while the folds run is not looked for here: see `doubt_changes`.
 
     Parameters
     ----------
@@ -452,8 +461,6 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     # The record names the script that the fold has run, a temporary copy. Sentences about doubts
     # name the script of the record, so put the user's script in its place.
     shown_record = replace(record, script=provenance.show_path(script))
-    # No doubt about a change of the code is raised here. If the script is in the kit, all folds run
-    # one copy, which nobody edits. Otherwise `doubt_changes` looks for changes.
     return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 
 
@@ -476,7 +483,7 @@ def play_fold(
     writing.write_files({train: train_answers})
     writing.write_files({students: fold.answers[fold.is_held_out]})
     if fold.metadata_dir is not None:
-        link_folder(metadata_dir, fold.metadata_dir)
+        link_folder(link=metadata_dir, folder=fold.metadata_dir)
     trainer = code.frozen_script
     command = [copy / trainer.name, "--input_dir", train_dir, "--train_data", train.name, *flags]
     script_runs.run_script(command, fold.title, trainer, code.kit_copy)

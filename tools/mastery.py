@@ -99,16 +99,23 @@ def main() -> None:
         subjects = read_concepts(options.concepts, question_ids)
     students = find_class(answers, options.students, train)
 
-    # For each answer, the subjects of its question, shape (n_answers, n_levels).
-    context = subjects.path[find_ids(question_ids, answers["QuestionId"])]
+    # For each answer, the subjects of its question, shape (n_answers, n_levels). The model takes
+    # them as contexts: it learns how much better or worse a student does in each subject.
+    rows_of_questions = find_ids(question_ids, answers["QuestionId"])
+    subjects_of_answers = subjects.path[rows_of_questions]
     if options.model is None:
         source = cli.show(train)
         origin = provenance.origin_of(train)
         model = model_files.new_model(options)
-        model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
+        model.fit(
+            answers["UserId"],
+            answers["QuestionId"],
+            answers["IsCorrect"],
+            context=subjects_of_answers,
+        )
     else:
         found = model_files.read_model(options.model, train)
-        model = found.model.with_subjects(answers["UserId"], context)
+        model = found.model.with_subjects(answers["UserId"], subjects_of_answers)
         source = found.source
         origin = found.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
@@ -147,7 +154,23 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     # Keep the deepest subject of each question. If several subjects are equally deep, the first one
     # in the question's list stays, because the stable sort keeps their order.
     deepest = listed.sort_values("level", ascending=False, kind="stable").drop_duplicates("row")
+    path = _paths_to_root(deepest, tree, n_questions=len(question_ids))
+    return Subjects(path, table=tree[["SubjectId", "Name", "Level"]])
 
+
+def _paths_to_root(deepest: pd.DataFrame, tree: pd.DataFrame, n_questions: int) -> IntArray:
+    """Return the subjects of each question, shape (questions, levels), as `Subjects.path`.
+
+    Parameters
+    ----------
+    deepest
+        The deepest subject of each question that has subjects: `row` is the question's row in the
+        result, and `subject` is the subject's row in `tree`.
+    tree
+        The tree of subjects: `Level` is the level of a subject, and `parent` the row of its parent.
+    n_questions
+        The number of questions, with or without subjects.
+    """
     n_subjects = len(tree)
     level_of_subject = tree["Level"].to_numpy()
     parent_of_subject = tree["parent"].to_numpy()
@@ -155,7 +178,7 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
     # n_subjects + s, so that questions with different deepest subjects do not share a number. All
     # questions without any subject share the number 2 * n_subjects.
     no_subject_at_all = 2 * n_subjects
-    path = np.full((len(question_ids), len(_TREE_LEVELS)), no_subject_at_all, np.int32)
+    path = np.full((n_questions, len(_TREE_LEVELS)), no_subject_at_all, np.int32)
     # Element i of `subject` is a subject of the question in row `rows[i]` of `path`. Questions
     # without any subject are left out.
     subject = deepest["subject"].to_numpy()
@@ -167,8 +190,7 @@ def read_subjects(folder: Path, tasks: str, question_ids: IntArray) -> Subjects:
         is_at_level = level_of_subject[subject] == _TREE_LEVELS[column]
         path[rows, column] = np.where(is_at_level, subject, n_subjects + subject)
         subject = np.where(is_at_level, parent_of_subject[subject], subject)
-    table = tree[["SubjectId", "Name", "Level"]]
-    return Subjects(path, table)
+    return path
 
 
 def read_concepts(path: Path, question_ids: IntArray) -> Subjects:

@@ -174,7 +174,9 @@ def _copy_package(source: Path, target: Path) -> None:
     old = f"{PACKAGE_TASK}/{source.name}"
     new = f"{PACKAGE_TASK}/{target.name}"
     partial = target.with_name(f".{target.name}.partial")
+    # An interrupted run may have left this folder.
     shutil.rmtree(partial, ignore_errors=True)
+    # `copy_package` leaves out the weights.
     copy_package(source, partial)
     for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
         text = rename(path.read_text(encoding="utf-8"), old, new)

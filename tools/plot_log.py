@@ -148,22 +148,24 @@ def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
     A quantity in `_DRAWN_WITH` has no chart of its own: its curve is dashed in the chart of the
     quantity that `_DRAWN_WITH` names.
     """
-    # A chart is named after its quantity. The charts that have a title in `_TITLES` come first,
-    # because a dict keeps its order.
-    curves_of_chart: dict[str, list[charts.Curve]] = {quantity: [] for quantity in _TITLES}
+    # The curves of each chart, by the quantity of the chart. A dict keeps its order, so the charts
+    # that have a title in `_TITLES` come first.
+    curves_by_chart: dict[str, list[charts.Curve]] = {chart: [] for chart in _TITLES}
     # In all charts, the number of a run determines the colour of its curves.
     for number, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):
         for quantity, points in run.series.items():
             label = f"{name}, {_CURVE_NAMES[quantity]}" if quantity in _CURVE_NAMES else name
+            # A point is a pair of a step and the value at this step.
             steps, values = zip(*points, strict=True)
             is_dashed = quantity in _DRAWN_WITH
             curve = charts.Curve(label, steps, values, number=number, is_dashed=is_dashed)
-            quantity_of_chart = _DRAWN_WITH.get(quantity, quantity)
-            curves_of_chart.setdefault(quantity_of_chart, []).append(curve)
+            chart = _DRAWN_WITH.get(quantity, quantity)
+            curves_by_chart.setdefault(chart, []).append(curve)
     drawn = []
-    for quantity, curves in curves_of_chart.items():
+    for chart, curves in curves_by_chart.items():
+        # A chart of `_TITLES` has no curves if no run has logged its quantity.
         if curves:
-            title = _TITLES.get(quantity, quantity)
+            title = _TITLES.get(chart, chart)
             drawn.append((title, charts.curve_chart(curves, label=title, axis="step")))
     return drawn
 

@@ -1,5 +1,8 @@
 """Charts of `tools.question_statistics`: a map of the questions, and how well a question fits."""
 
+from collections.abc import Hashable
+from typing import Any
+
 from common.charts import (
     ACCENT,
     GREY,
@@ -23,8 +26,10 @@ _COLUMNS = 34
 _ROWS = 22
 _MAP_HEIGHT = 250.0
 _FIT_HEIGHT = 190.0
-# Radius of a dot.
+# Half the side of the square of an observed share.
 _RADIUS = 2.8
+# Distance from the upper edge of a chart to the baseline of its title.
+_TITLE_BASELINE = PAD + 8
 
 
 def map_chart(parameters: pd.DataFrame) -> Html:
@@ -41,7 +46,7 @@ def map_chart(parameters: pd.DataFrame) -> Html:
     counts, x_edges, y_edges = np.histogram2d(
         difficulty, discrimination, bins=(_COLUMNS, _ROWS), range=(x_limits, y_limits)
     )
-    axes = _axes(_MAP_HEIGHT, x_limits, y_limits, "discrimination", "difficulty")
+    axes = _axes(_MAP_HEIGHT, x_limits, y_limits, title="discrimination", axis="difficulty")
     axes.draw_x_axis(ticks(*x_limits, 6), "difficulty")
     # Only cells with questions are drawn.
     for column, row in np.argwhere(counts).tolist():
@@ -67,9 +72,10 @@ def fit_chart(groups: pd.DataFrame, question: int) -> Html:
     """
     records = groups.to_dict("records")
     n_groups = len(records)
-    axes = _axes(_FIT_HEIGHT, (0.5, n_groups + 0.5), (0.0, 1.0), "share right")
-    # The axis has the positions 1 to n_groups. The two texts are centred half a step away from its
-    # ends, so that they are not cut off.
+    # The groups have the positions 1 to n_groups on the horizontal axis, with half a step of free
+    # space at both ends. The two texts are centred so far from the ends that they are not cut off.
+    x_limits = (0.5, n_groups + 0.5)
+    axes = _axes(_FIT_HEIGHT, x_limits, y_limits=(0.0, 1.0), title="share right")
     axes.draw_x_axis([(1.5, "least able"), (n_groups - 0.5, "most able")])
     # The column `group` counts the groups from 0, and the axis counts them from 1.
     expected_points = []
@@ -77,25 +83,36 @@ def fit_chart(groups: pd.DataFrame, question: int) -> Html:
         expected_points.append((axes.x(group["group"] + 1), axes.y(group["expected"])))
     axes.drawing.line(expected_points, stroke(GREY, 2), "expected")
     for group in records:
-        x = axes.x(group["group"] + 1)
-        observed = group["observed"]
-        half_interval = QUANTILE_90 * group["error"]
-        low = axes.y(max(observed - half_interval, 0))
-        high = axes.y(min(observed + half_interval, 1))
-        axes.drawing.line([(x, low), (x, high)], stroke(ACCENT, 1.4))
-        y = axes.y(observed)
-        tooltip = f"{group['n']} answers, {observed:.0%} right, expected {group['expected']:.0%}"
-        x_edges = (x - _RADIUS, x + _RADIUS)
-        y_edges = (y - _RADIUS, y + _RADIUS)
-        axes.drawing.box(x_edges, y_edges, f"fill: {ACCENT}", tooltip)
+        _draw_observed(axes, group)
     middle = (axes.left + axes.right) / 2
-    axes.drawing.text(middle, PAD + 8, f"question {question}", anchor="middle", colour=TEXT)
+    title = f"question {question}"
+    axes.drawing.text(middle, _TITLE_BASELINE, title, anchor="middle", colour=TEXT)
     return axes.drawing.svg(f"Observed and expected shares of right answers to question {question}")
 
 
+def _draw_observed(axes: Axes, group: dict[Hashable, Any]) -> None:
+    """Draw a group's observed share of right answers as a square, and its 90 % interval."""
+    x = axes.x(group["group"] + 1)
+    observed = group["observed"]
+    half_interval = QUANTILE_90 * group["error"]
+    low = axes.y(max(observed - half_interval, 0))
+    high = axes.y(min(observed + half_interval, 1))
+    axes.drawing.line([(x, low), (x, high)], stroke(ACCENT, 1.4))
+    y = axes.y(observed)
+    tooltip = f"{group['n']} answers, {observed:.0%} right, expected {group['expected']:.0%}"
+    x_edges = (x - _RADIUS, x + _RADIUS)
+    y_edges = (y - _RADIUS, y + _RADIUS)
+    axes.drawing.box(x_edges, y_edges, f"fill: {ACCENT}", tooltip)
+
+
 def _axes(
-    height: float, x_limits: Interval, y_limits: Interval, title: str, axis: str = ""
+    height: float, x_limits: Interval, y_limits: Interval, *, title: str, axis: str = ""
 ) -> Axes:
+    """Return the axes of a new drawing, with about five labels at the vertical axis.
+
+    `title` is the name of the vertical axis, and `axis` is the name of the horizontal axis, for
+    which space is left.
+    """
     y_labels = ticks(*y_limits, 5)
     return axes_with_y_labels(Drawing(height), x_limits, y_limits, y_labels, title=title, axis=axis)
 

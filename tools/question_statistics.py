@@ -37,6 +37,7 @@ from common import (
     writing,
 )
 from common.answers import read_answers
+from common.arrays import IntArray
 from common.errors import InputError
 from common.item_response import ItemResponse
 from common.item_response.question_statistics import QuestionStatistics
@@ -47,7 +48,8 @@ from tools.question_charts import fit_chart, map_chart
 
 import pandas as pd
 
-_NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
+# The files that this script writes.
+_OUTPUT_NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
 # For each column of the metadata, the name of the group that each value stands for. For any other
 # value, the student's group is unknown or too small.
 _NAMES_OF_GROUPS = {
@@ -102,13 +104,13 @@ def main() -> None:
     options = build_parser().parse_args()
     model_files.refuse_model_with_settings(options)
     train = cli.answers_path(options)
-    outputs = [options.output_dir / name for name in _NAMES]
+    outputs = [options.output_dir / name for name in _OUTPUT_NAMES]
     cli.require_outputs([*outputs, options.save_model], [train, options.groups, options.model])
     answers = read_answers(train, options=False)
     group = read_groups(options, answers)
 
-    # `found` holds the model, and the file and the origin of the answers that the model has learned
-    # from.
+    # `found` holds the model, and says which answers it has learned from: their file (`source`),
+    # and whether they are official (`origin`).
     found = find_model(options, train, answers)
     model_files.write_model(found.model, options.save_model)
     statistics = QuestionStatistics(
@@ -117,9 +119,9 @@ def main() -> None:
     tables = make_tables(statistics, group)
     page = make_page(tables, found.origin, found.source)
 
+    # The table of groups is written only if there are groups.
     table_of_groups = options.output_dir / "question_groups.csv"
     has_groups = tables.groups is not None
-    # Without groups, no table of groups is written.
     if not has_groups:
         outputs.remove(table_of_groups)
     with writing.atomic_write(*outputs) as files:
@@ -137,10 +139,11 @@ def main() -> None:
 
 
 def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) -> FoundModel:
-    """Fit a model without contexts to the answers, or read it from the file of a model.
+    """Fit a model without contexts to the answers, or read it from the file that --model names.
 
-    Contexts are quizzes, whose effects a model may learn beside the abilities. The result also says
-    which answers the model has learned from.
+    Contexts are quizzes: a model with contexts knows, beside the abilities, how much better or
+    worse a student does in each quiz. A model from a file may have contexts. Then it is fitted anew
+    without them. The result also says which answers the model has learned from.
     """
     known_answers = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     if options.model is None:
@@ -151,8 +154,8 @@ def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) 
     if not found.had_contexts:
         return found
     # In the model from the file, effects of contexts explained a part of the answers. Without these
-    # effects, the abilities must explain this part. So a new model with the same settings takes a
-    # few more steps of the fit, which start from the model of the file.
+    # effects, the abilities must explain this part. So fit a new model with the same settings. The
+    # fit starts from the model of the file, and needs only a few steps.
     old = found.model
     model = ItemResponse(old.n_dimensions, guessing=old.guessing, seed=old.seed)
     model.fit(*known_answers, start=old)
@@ -166,31 +169,16 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
     students' metadata, such as the gender, or is "none".
     """
     if options.groups is not None:
-        source = reading.file_source(options.groups)
-        table = reading.read_table(source, [schema.USER_ID, _GROUP_COLUMN])
-        is_repeated = table["UserId"].duplicated()
-        if is_repeated.any():
-            # `argmax` returns the first row whose UserId an earlier row has too.
-            row = int(is_repeated.argmax())
-            raise InputError(
-                f"{options.groups}: row {source.row_number(row)}: column 'UserId': "
-                f"{table['UserId'][row]} appears a second time, expected each student once"
-            )
-        group: pd.Series = table.set_index("UserId")["Group"].str.strip()
         file = options.groups
-        column = "Group"
+        column = _GROUP_COLUMN.name
+        group = _read_file_of_groups(file)
     elif options.group == "none":
         return None
     else:
+        # For tasks "3/4", the file is student_metadata_task_3_4.csv.
         file = options.metadata_dir / f"student_metadata_{layout.ending_of(options.tasks)}"
         column = options.group
-        reading.require_file(file)
-        students = answers["UserId"].unique()
-        students_table = metadata.read_student_metadata(file, students)
-        # The metadata hold a number for each group, such as 1 for "female".
-        name_of_number = _NAMES_OF_GROUPS[column]
-        # The rows of `students_table` are in the order of `students`.
-        group = students_table[column].map(name_of_number).set_axis(students)
+        group = _read_metadata_of_groups(file, column, answers["UserId"].unique())
     # A file of groups may also name students without answers.
     has_answers = group.index.isin(answers["UserId"])
     if group[has_answers].nunique() < 2:
@@ -198,6 +186,33 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
             f"{file}: column '{column}': has fewer than two groups among the students with "
             "answers, expected at least two; --group none does without"
         )
+    return group
+
+
+def _read_file_of_groups(path: Path) -> pd.Series:
+    """Return the group of each student, by UserId, from a table with UserId and Group."""
+    source = reading.file_source(path)
+    table = reading.read_table(source, [schema.USER_ID, _GROUP_COLUMN])
+    is_repeated = table["UserId"].duplicated()
+    if is_repeated.any():
+        # `argmax` returns the first row whose UserId an earlier row has too.
+        row = int(is_repeated.argmax())
+        raise InputError(
+            f"{path}: row {source.row_number(row)}: column 'UserId': "
+            f"{table['UserId'][row]} appears a second time, expected each student once"
+        )
+    group: pd.Series = table.set_index("UserId")["Group"].str.strip()
+    return group
+
+
+def _read_metadata_of_groups(path: Path, column: str, students: IntArray) -> pd.Series:
+    """Return the group of each of the `students`, by UserId, from a column of the metadata."""
+    reading.require_file(path)
+    # The table has a row for each student, in the order of `students`.
+    table = metadata.read_student_metadata(path, students)
+    # The metadata hold a number for each group, such as 1 for "female".
+    name_of_number = _NAMES_OF_GROUPS[column]
+    group: pd.Series = table[column].map(name_of_number).set_axis(students)
     return group
 
 

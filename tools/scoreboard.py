@@ -241,7 +241,8 @@ def make_table(results: Sequence[Result]) -> Table:
     *groups_on_earlier_answers, current = by_latest_time
     latest = current[-1]
     models, former = model_rows(current)
-    # A row averages the latest result of each seed; all other results have been replaced.
+    # The models' present code gives the rows `models`, and former code the rows `former`. A row
+    # averages the latest result of each seed; all other results have been replaced.
     n_averaged = sum(row.n_seeds for row in [*models, *former])
     rows = models + published_rows(latest)
     default_metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
@@ -250,6 +251,7 @@ def make_table(results: Sequence[Result]) -> Table:
     for group in groups_on_earlier_answers:
         group_models, group_former = model_rows(group)
         earlier_rows.append(group_models + group_former)
+    # In task 3, which scores random rankings reach, to compare the models with.
     random_range = random_range_of(latest)
     return Table(
         origin=latest.origin,

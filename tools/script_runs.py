@@ -238,20 +238,22 @@ def _is_entry(script: Path) -> bool:
 
 
 def _find_forged_flag(script: Path, options: Mapping[str, Any], flags: Sequence[str]) -> str | None:
-    """Return the first recorded word that may not be passed to a script; None if all words may.
+    """Return the first word of a recorded command that must not be run; None if there is none.
 
     `options` are the options in the record, by name. `flags` are the same options as words of a
     command line, such as "--seed" and "3". In a forged record, the value of an option may itself be
-    a flag, such as --output_dir. So a word that begins with -- may be passed only if it appears
-    once, is the name of a recorded option, and is a flag that the script declares.
+    a flag, such as --output_dir, which would let the script write anywhere. So a word that begins
+    with -- is allowed only if it appears once, is the name of a recorded option, and is a flag that
+    the script declares.
     """
     if not flags:
         return None
-    allowed = {f"--{name}" for name in options} & declared_flags(script)
+    recorded_flags = {f"--{name}" for name in options}
+    allowed = recorded_flags & declared_flags(script)
     for word in flags:
         is_flag = word.startswith("--")
-        may_be_passed = word in allowed and flags.count(word) == 1
-        if is_flag and not may_be_passed:
+        is_allowed = word in allowed and flags.count(word) == 1
+        if is_flag and not is_allowed:
             return word
     return None
 
@@ -275,7 +277,7 @@ class Fold:
 def run_on_fold(
     script: Path, flags: Sequence[str], fold: Fold, kit_copy: Path | None = None
 ) -> Path:
-    """Let a script of task 1 or 2 predict the held-out answers of a fold from its other answers.
+    """Let a script of task 1 or 2 predict the held-out answers of a fold, learning from the rest.
 
     The predictions are written to the fold's folder. Returns the path of the template of the
     submission, a file that lists the held-out answers without their outcomes. `kit_copy` is the

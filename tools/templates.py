@@ -59,9 +59,12 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
         # The record holds fingerprints of the template and of its sources. The template moves to
         # `path` only at the end of this block, so the fingerprint of the template is taken from
         # `file`.
-        this_process = provenance.this_process(template_dir, {path: file}, sources)
-        # The record does not depend on the script that calls this function: data/generate_sample.py
-        # builds the template too.
+        this_process = provenance.this_process(
+            folder=template_dir, files={path: file}, made_from=sources
+        )
+        # The record of this process names its command, which may be data/generate_sample.py: that
+        # script builds the templates too. The record of a template shall be the same whichever
+        # script builds it, so it always names this one.
         record_of_template = Provenance(
             script="tools/templates.py",
             options={},

@@ -52,6 +52,7 @@ def install(python: str, *, for_tests: bool) -> None:
     if not succeeds([python, "-m", "pip", "--version"]):
         run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
     add_kit(python)
+    # Install the packages.
     words = ["-m", "pip", "install"]
     # pip would compile all modules, which takes half a minute for PyTorch alone. Python compiles
     # each module at its first import anyway, and keeps the result unless `dont_write_bytecode`.

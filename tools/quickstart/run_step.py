@@ -58,9 +58,10 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
     ended = children.run([python, run_commands.__file__, *commands])
     if ended.code:
         # Before each command, `run_commands` prints a line with the prompt and the command. The
-        # last such line names the command that failed. The output of this command follows. The line
-        # break in front lets the search find a prompt that begins the output.
-        _, _, after_prompt = f"\n{ended.printed}".rpartition(f"\n{run_commands.PROMPT}")
+        # last such line names the command that failed. The output of this command follows. A line
+        # break in front of all lets `rpartition` find also a prompt in the first line.
+        all_output = f"\n{ended.printed}"
+        _, _, after_prompt = all_output.rpartition(f"\n{run_commands.PROMPT}")
         command, _, printed = after_prompt.partition("\n")
         raise failure(f"python {command}", ended.code, printed)
     return ended.printed

@@ -86,6 +86,8 @@ def find_packages() -> list[Step]:
         # user has trained there on all students.
         trained_copy = PACKAGES_DIR / package.name
         output_dir = OUTPUT_DIR / package.name
+        # With `flags.predict`, the trainer leaves out the students of the local split, and with
+        # `flags.score`, the evaluation examines these students.
         flags = script_flags.flags_of(package.parent)
         train = (show(trained_copy / script.name), *flags.predict)
         evaluation = show(package / "local_evaluation.py")
@@ -115,9 +117,12 @@ def find_scripts(
     """Return a step for every sample model of a folder that blends no other models.
 
     A step predicts with the model and scores the predictions. Each model writes into a folder with
-    its name in `output_parent`. `title` and `data` are the same for all steps.
+    its name in `output_parent`. All steps get the same `title` and the same `data`, the folders of
+    the files that they read.
     """
     steps = []
+    # With `flags.predict`, a model predicts known answers, and with `flags.score`, the evaluation
+    # scores these predictions.
     flags = script_flags.flags_of(folder)
     for script in sorted(folder.glob("sample_model_*.py")):
         if is_blend(script):
