@@ -23,7 +23,7 @@ import urllib.parse
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -96,13 +96,7 @@ def main() -> None:
         files = find_members(archive, options.parts, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
-    # OFFICIAL.json, the record of official files, tells evaluations which answers are official. A
-    # record that is up to date is not written again.
-    tables = [path for path in files if path.suffix == ".csv"]
-    for record, content in official_files.record_of(data_dir, tables).items():
-        is_up_to_date = record.is_file() and record.read_text() == content
-        if not is_up_to_date:
-            writing.write_files({record: content})
+    record_official(data_dir, files)
     log_event("unpacked", files=[str(file) for file in files])
     if "tests" in options.parts:
         build_template(layout.TEMPLATE_TASK_1_2, data_dir, template_dir)
@@ -112,6 +106,20 @@ def main() -> None:
     if not options.archive:
         print(f"{cli.show(path)} can be deleted, unless you will unpack more parts")
     print("next: python quickstart.py")
+
+
+def record_official(data_dir: Path, files: Iterable[Path]) -> None:
+    """Add the tables among official files to the record of official files, OFFICIAL.json.
+
+    The record tells evaluations which answers are official. If it is up to date, it is not written
+    again.
+    """
+    tables = [file for file in files if file.suffix == ".csv"]
+    # `record_of` returns a dict with one entry.
+    for record, content in official_files.record_of(data_dir, tables).items():
+        is_up_to_date = record.is_file() and record.read_text() == content
+        if not is_up_to_date:
+            writing.write_files({record: content})
 
 
 def require_official(path: Path) -> None:
@@ -341,9 +349,10 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     if not is_simulated or fingerprints.is_hosted(data_dir):
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
-    # Templates and local splits are made from the data. Each of these files has a record beside it,
-    # which says how the file was made.
+    # The files of a local split are in the folder TEST_INPUT_DIR.
     split_dir = data_dir / layout.TEST_INPUT_DIR.name
+    # `RECORD_OF_FILE` lists all templates and files of local splits. Each has a record beside it,
+    # which says how the file was made: remove the record too.
     for name, record in layout.RECORD_OF_FILE.items():
         is_template = name in (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
         folder = template_dir if is_template else split_dir

@@ -127,14 +127,16 @@ def main() -> None:
 def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return the text of each page by file name: a page on simulated data, a page on other data.
 
-    `parts` are the variables of the template explore.html for each group of tasks. If all data are
-    simulated, or if none are simulated, there is only one page, explore.html.
+    A part of a page is about one group of tasks, ``1/2`` or ``3/4``; `parts` holds the variables of
+    the template explore.html for each part. If all data are simulated, or if none are simulated,
+    there is only one page, explore.html.
     """
     found_tasks = [part["tasks"] for part in parts]
+    # The groups of tasks that have no training answers.
     missing_tasks = [tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks]
     texts = {}
     for simulated in (False, True):
-        # The groups of tasks on this page, and the groups of tasks on the other page.
+        # The parts on this page, and the parts on the other page.
         shown_parts = [part for part in parts if part["simulated"] == simulated]
         other_parts = [part for part in parts if part["simulated"] != simulated]
         if not shown_parts:
@@ -146,12 +148,11 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             title="A look at the simulated data" if simulated else "A look at the data",
             tab="",
             simulated=simulated,
-            others=other_parts,
+            parts=shown_parts,
+            other_parts=other_parts,
             # The name of the other page, if there is one.
             other_name=PAGE if simulated else SIMULATED_PAGE,
-            # Groups of tasks that have no training answers.
-            without=missing_tasks,
-            parts=shown_parts,
+            missing_tasks=missing_tasks,
             few=FEW_ANSWERS,
             compact=compact,
         )
@@ -177,18 +178,9 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
         return None
     reading.require_file(train)
     origin = provenance.origin_of(train)
-    metadata_paths: dict[str, Path] = {}
-    absent = []
-    for kind in ("question", "student", "answer", "subject"):
-        name = layout.SUBJECT_METADATA if kind == "subject" else f"{kind}_metadata_{ending}"
-        path = metadata.find(folder / layout.METADATA_DIR.name, name)
-        if path is None:
-            absent.append(name)
-        else:
-            metadata_paths[kind] = path
-    # A foreign file belongs to other data than the answers. Broken symlinks cannot be read, so do
-    # not check whether they are foreign. They stay in `metadata_paths`: the reader of the metadata
-    # reports them.
+    metadata_paths, absent = find_metadata(folder / layout.METADATA_DIR.name, ending)
+    # Find the files that belong to other data than the answers. Broken symlinks cannot be read, so
+    # do not check them. They stay in `metadata_paths`: the reader of the metadata reports them.
     existing = [path for path in metadata_paths.values() if path.is_file()]
     foreign = joined_metadata.find_foreign(train, existing)
     used = {kind: path for kind, path in metadata_paths.items() if path not in foreign}
@@ -200,6 +192,24 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
         "foreign": [path.name for path in foreign],
         "paths": {"train": train, **used},
     }
+
+
+def find_metadata(folder: Path, ending: str) -> tuple[dict[str, Path], list[str]]:
+    """Return the paths of the metadata files by kind, and the names of those that do not exist.
+
+    The kinds are question, student, answer and subject. Except for the file of subjects, the names
+    of the files end with `ending`.
+    """
+    paths = {}
+    absent = []
+    for kind in ("question", "student", "answer", "subject"):
+        name = layout.SUBJECT_METADATA if kind == "subject" else f"{kind}_metadata_{ending}"
+        path = metadata.find(folder, name)
+        if path is None:
+            absent.append(name)
+        else:
+            paths[kind] = path
+    return paths, absent
 
 
 # ---- Reading and counting -----------------------------------------------------------------------
@@ -294,23 +304,28 @@ def read_subjects(
 ) -> pd.Series:
     """Add what the page shows about subjects to `part`; return each question's main subject.
 
-    `part` holds variables of the template explore.html, by name; it is changed in place. The main
-    subject of a question is the first subject in the question's list that is on level 1, just below
-    a root of the tree. The result holds the row number of this subject in `tree`, or -1 for none.
+    `tree` has a row for each subject. `questions` has a row for each QuestionId, its index, with
+    numbers of answers. `part` holds variables of the template explore.html, by name; it is changed
+    in place. The main subject of a question is the first subject in the question's list that is on
+    level 1, just below a root of the tree. The result holds the row number of this subject in
+    `tree`, or -1 for none.
     """
     question_id = questions.index.to_numpy()
-    # A row for each question and subject. The column row is the index of the question in
-    # `question_id`, and the column subject is the row number of the subject in `tree`.
-    subjects = metadata.read_question_subjects(path, question_id, tree)
-    subjects["QuestionId"] = question_id[subjects["row"]]
-    is_missing = pd.DataFrame({"SubjectId": ~questions.index.isin(subjects["QuestionId"])})
-    part["missing"] += count_missing("questions", is_missing)
-    part["subjects"] = nest_subjects(tree, subjects.join(questions, on="QuestionId"))
+    # `listed` has a row for each question and each subject in its list. The column row is the index
+    # of the question in `question_id`, and the column subject the row number of the subject in
+    # `tree`.
+    listed = metadata.read_question_subjects(path, question_id, tree)
+    listed["QuestionId"] = question_id[listed["row"]]
+    has_no_subject = ~questions.index.isin(listed["QuestionId"])
+    part["missing"] += count_missing("questions", pd.DataFrame({"SubjectId": has_no_subject}))
+    listed_with_counts = listed.join(questions, on="QuestionId")
+    part["subjects"] = nest_subjects(tree, listed_with_counts)
     part["n_subjects"] = len(tree)
-    part["n_with_questions"] = subjects["subject"].nunique()
-    is_below_root = subjects["subject"].map(tree["Level"]) == 1
-    first_below_root = subjects[is_below_root].drop_duplicates("QuestionId")
-    main_subject = first_below_root.set_index("QuestionId")["subject"]
+    part["n_with_questions"] = listed["subject"].nunique()
+    is_on_level_1 = listed["subject"].map(tree["Level"]) == 1
+    # `drop_duplicates` keeps the first subject of each question.
+    main_subjects = listed[is_on_level_1].drop_duplicates("QuestionId")
+    main_subject = main_subjects.set_index("QuestionId")["subject"]
     return main_subject.reindex(questions.index, fill_value=-1)
 
 
@@ -386,28 +401,35 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
     metadata as further columns. The second result is the list that `count_missing` returns.
     """
     student_id = students.index.to_numpy()
-    known = metadata.read_student_metadata(path, student_id)
+    # The rows of `student_metadata` are in the order of `students`.
+    student_metadata = metadata.read_student_metadata(path, student_id)
     # A missing value is NaN, NaT or -1, depending on the dtype of its column.
-    has_no_value = known.isna() | (known == -1)
-    # The reader drops dates of birth that are nonsense. Read the column once more, to distinguish
-    # such dates from dates that were never stated.
-    has_stated_date = np.zeros(len(students), bool)
-    if schema.DATE_OF_BIRTH.name in reading.read_header(reading.file_source(path)):
-        raw = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
-        has_stated_date = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
+    has_no_value = student_metadata.isna() | (student_metadata == -1)
+    has_stated_date = has_date_of_birth(path, student_id)
     is_missing = pd.DataFrame(
         {
             "Gender": has_no_value["Gender"],
-            "Gender unspecified": known["Gender"] == 0,
+            # The code 0 stands for an unspecified gender.
+            "Gender unspecified": student_metadata["Gender"] == 0,
             "DateOfBirth": ~has_stated_date,
             "DateOfBirth is nonsense": has_stated_date & has_no_value["DateOfBirth"],
             "PremiumPupil": has_no_value["PremiumPupil"],
         }
     )
-    # `known` holds the metadata. Its rows are in the order of `students`, so give it the same
-    # index.
-    students = students.join(known.set_index(students.index))
-    return students, count_missing("students", is_missing)
+    with_metadata = students.join(student_metadata.set_index(students.index))
+    return with_metadata, count_missing("students", is_missing)
+
+
+def has_date_of_birth(path: Path, student_id: np.ndarray) -> np.ndarray:
+    """Return for each student whether the file of metadata states any date of birth, even nonsense.
+
+    `metadata.read_student_metadata` drops dates that are nonsense.
+    """
+    if schema.DATE_OF_BIRTH.name not in reading.read_header(reading.file_source(path)):
+        return np.zeros(len(student_id), bool)
+    stated = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
+    with_date = stated["UserId"][stated["DateOfBirth"].notna()]
+    return np.isin(student_id, with_date)
 
 
 def add_answer_metadata(
@@ -521,17 +543,17 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     # Count the answers to each question, by right option and by option chosen. The table `counts`
     # has a row for each question and right option, and a column for each option chosen. A question
     # whose right option was changed has several rows.
-    n_by_cell = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
+    n_answers = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     options = range(1, answer_options.count_options(answers) + 1)
-    counts = n_by_cell.unstack("AnswerValue", fill_value=0).reindex(columns=options, fill_value=0)
-    # Add up these counts over all questions. The table `total` has a row for each right option, and
-    # a column for each option chosen.
-    total = counts.groupby("CorrectAnswer").sum().reindex(options, fill_value=0)
+    counts = n_answers.unstack("AnswerValue", fill_value=0).reindex(columns=options, fill_value=0)
+    # Add up these counts over all questions: a row for each right option, and a column for each
+    # option chosen.
+    all_counts = counts.groupby("CorrectAnswer").sum().reindex(options, fill_value=0)
     # For each option, count the answers in which it was chosen, the answers in which it was right,
     # and the answers in which it was both chosen and right (the diagonal of the table).
-    n_chosen = total.sum(axis="index")
-    n_right = total.sum(axis="columns")
-    n_chosen_where_right = np.diag(total)
+    n_chosen = all_counts.sum(axis="index")
+    n_right = all_counts.sum(axis="columns")
+    n_chosen_where_right = np.diag(all_counts)
     chosen_where_right = (n_chosen_where_right / n_right).fillna(0)
     panels = [
         Panel("chosen", (n_chosen / len(answers)).tolist(), accent=True),
@@ -540,6 +562,7 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     ]
     chart: Chart = partial(charts.bar_panels, panels, [*map(str, options)], axis="option")
     yield Figure("options", chart, {"n": len(options)})
+    # The number of options of the question in each row of `counts`.
     question_ids = counts.index.get_level_values("QuestionId")
     n_options = pd.Series(answer_options.number_by_id(answers, question_ids), counts.index)
     yield from distractor_figures(counts, n_options)
@@ -552,8 +575,9 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     `n_options` holds, for each row, the number of options of its question.
     """
     # A question whose right option was changed has several rows: keep the row with most answers.
-    usual_counts = choose_usual_right_options(counts)
-    usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
+    # Then leave out the questions with few answers.
+    one_row_each = choose_usual_right_options(counts)
+    usual_counts = one_row_each[one_row_each.sum(axis=1) >= FEW_ANSWERS]
     # A row for each question: how often its distractors are chosen, the most frequent one first.
     wrong_counts = sorted_wrong_counts(usual_counts)
     if not wrong_counts.any():
@@ -574,6 +598,7 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     shares = pd.Series(share_of_answers[is_distractor])
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
     facts = {
+        # A distractor is weak if its share of the answers is below WEAK_SHARE.
         "weak_below": WEAK_SHARE,
         "share_weak": (shares < WEAK_SHARE).mean(),
         "n_distractors": n_distractors,
@@ -598,13 +623,17 @@ def attraction_figure(wrong_counts: np.ndarray, *, is_mixed: bool) -> Figure:
     `wrong_counts` has a row for each question: how often its distractors are chosen, in decreasing
     order. `is_mixed` says whether questions differ in their number of distractors.
     """
+    # Leave out questions without wrong answers, whose shares would be 0 / 0.
     has_wrong_answers = wrong_counts.any(axis=1)
     positive_counts = wrong_counts[has_wrong_answers]
     share_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
-    mean_share = share_of_wrong.mean(axis=0).tolist()
+    # The mean share of the most attractive distractor, of the second most attractive, and so on.
+    mean_shares = share_of_wrong.mean(axis=0).tolist()
     n_distractors = wrong_counts.shape[1]
+    # The names are "most", "middle" and "least" if there are three distractors.
+    names = names_of_distractors(n_distractors)
     dots = []
-    for name, share in zip(names_of_distractors(n_distractors), mean_share, strict=True):
+    for name, share in zip(names, mean_shares, strict=True):
         dots.append(Dot(f"{name} attractive", share))
     # A dashed line shows the share by chance, if it is the same for all questions.
     chance = np.nan if is_mixed else 1 / n_distractors
@@ -647,14 +676,14 @@ def times_figures(
 
     `main_subject` gives the subject of each QuestionId, -1 for none.
     """
-    hour = answers["DateAnswered"].dt.floor("h")
+    hour = answers["DateAnswered"].dt.floor("h").rename("hour")
     if hour.isna().all():
         return
     # All figures add up rows of the small table `hourly`. This table has a row for each pair of an
     # hour (such as 10:00 to 10:59 on a certain day) and a subject. The columns n and n_right count
     # answers and right answers.
     subject = answers["QuestionId"].map(main_subject).rename("subject")
-    hourly = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
+    hourly = count_right(answers["IsCorrect"], [hour, subject]).reset_index()
     months = pd.period_range(hour.min(), hour.max(), freq="M")
     # If there are many months, only January, May and September get a name on the axis.
     named_months = range(1, 13) if len(months) <= 6 else (1, 5, 9)
@@ -687,9 +716,10 @@ def subject_month_figures(
     Answers to questions without a main subject do not count.
     """
     with_subject = hourly[hourly["subject"] >= 0]
-    month = with_subject["hour"].dt.to_period("M")
+    month_of_row = with_subject["hour"].dt.to_period("M")
+    # The number of answers: a row for each subject, and a column for each month.
     counts = with_subject.pivot_table(
-        values="n", index="subject", columns=month, aggfunc="sum", fill_value=0
+        values="n", index="subject", columns=month_of_row, aggfunc="sum", fill_value=0
     )
     counts = counts.reindex(columns=months, fill_value=0)
     n_by_month = counts.sum()
@@ -724,18 +754,23 @@ def week_figures(hourly: pd.DataFrame) -> Iterator[Figure]:
     `hourly` has rows for hours of certain days, with the start of the hour in the column hour, the
     number of answers in n, and the number of right answers in n_right.
     """
+    # The hours of the week, as pairs such as ("Mon", 0).
     hours = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
-    weekday = hourly["hour"].dt.day_of_week.map(dict(enumerate(WEEKDAYS))).rename("weekday")
+    name_of_day = dict(enumerate(WEEKDAYS))
+    weekday = hourly["hour"].dt.day_of_week.map(name_of_day).rename("weekday")
     hour_of_day = hourly["hour"].dt.hour.rename("hour_of_day")
+    # For each hour of the week: the number of answers (n) and the share of right answers (share).
     counts = add_up(hourly, [weekday, hour_of_day], hours)
     names = [f"{day} {hour}:00 to {hour}:59" for day, hour in hours]
-    tooltips = np.reshape(rate_tooltips(names, counts), (7, 24)).tolist()
+    # The heat maps have a row for each day, and a column for each hour of the day.
+    shape = (7, 24)
+    tooltips = np.reshape(rate_tooltips(names, counts), shape).tolist()
     # Every sixth hour has a name on the axis.
     column_names = [f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)]
     # Hours without answers are empty.
     n_answers = counts["n"].where(counts["n"] > 0)
     heat_map = HeatMap(
-        values=n_answers.to_numpy(float).reshape(7, 24),
+        values=n_answers.to_numpy(float).reshape(shape),
         row_names=WEEKDAYS,
         column_names=column_names,
         tooltips=tooltips,
@@ -752,7 +787,7 @@ def week_figures(hourly: pd.DataFrame) -> Iterator[Figure]:
         # same margin on both sides. The limits stay between 0 and 1.
         margin = max(LEAST_RANGE - (highest - lowest), 0) / 2
         heat_map = HeatMap(
-            values=share.to_numpy().reshape(7, 24),
+            values=share.to_numpy().reshape(shape),
             row_names=WEEKDAYS,
             column_names=column_names,
             tooltips=tooltips,
@@ -768,18 +803,20 @@ def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
 
     A sitting is the work of one student on one quiz.
     """
-    quiz_questions = count_pairs(answers, "QuizId", "QuestionId")
-    if len(quiz_questions):
-        n_questions = quiz_questions.groupby("QuizId").size()
+    # `count_pairs` returns the number of answers of each pair of ids. A quiz has as many such pairs
+    # as it has questions.
+    by_quiz_and_question = count_pairs(answers, "QuizId", "QuestionId")
+    if len(by_quiz_and_question):
+        n_questions = by_quiz_and_question.groupby("QuizId").size()
         yield numbers_figure("per_quiz", n_questions, "quizzes", "questions of a quiz")
     # A pair of a quiz and a student is a sitting.
     answers_of_sitting = count_pairs(answers, "QuizId", "UserId")
     if len(answers_of_sitting):
         axis = "answers of one student in one quiz"
         yield numbers_figure("sittings", answers_of_sitting, "sittings", axis)
-    group_students = count_pairs(answers, "GroupId", "UserId")
-    if len(group_students):
-        n_students = group_students.groupby("GroupId").size()
+    by_group_and_student = count_pairs(answers, "GroupId", "UserId")
+    if len(by_group_and_student):
+        n_students = by_group_and_student.groupby("GroupId").size()
         yield numbers_figure("per_group", n_students, "groups", "students of a group")
 
 
@@ -851,11 +888,12 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
 
 
 def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
-    """Draw a histogram of whole numbers from 1 on.
+    """Return a figure with a histogram of whole numbers from 1 on.
 
-    Each number belongs to a thing, for example a student; `things` is the plural, "students".
-    `axis` says what the numbers are, for example "answers of a student". `facts` are further facts
-    that the page mentions beside the chart.
+    `name` is the key of the figure in the template explore.html. Each number belongs to a thing,
+    for example a student; `things` is the plural, "students". `axis` says what the numbers are, for
+    example "answers of a student". `facts` are further facts that the page mentions beside the
+    chart.
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
@@ -865,52 +903,58 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
     n_numbers = edges[-1] - edges[0]
     is_logarithmic = len(counts) < n_numbers
 
-    def position(number: float) -> float:
-        """Return where a number stands on the axis; a column of the chart has the width 1."""
-        # The edge with index k is at position k. A number between two edges is at a position
-        # between them.
-        edge_positions = np.arange(len(edges))
-        if is_logarithmic:
-            # A bin may hold several numbers. Interpolate on the logarithmic scale.
-            return float(np.interp(np.log(number), np.log(edges), edge_positions))
-        # A bin holds only one number, its left edge. The number stands at the bin's middle.
-        return float(np.interp(number, edges, edge_positions)) + 0.5
-
-    named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
     tooltips = []
     # A bin holds the whole numbers from `low` to `high` - 1.
     for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
         bin_name = f"{low:,} to {high - 1:,}" if high > low + 1 else f"{low:,}"
         tooltips.append(f"{bin_name}: {count:,} {things}")
-    median_text = f"{values.median():,.0f}"
+    named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
+    names = []
+    for number in named_numbers:
+        names.append((position_on_axis(number, edges, is_logarithmic), f"{number:,}"))
+    median = values.median()
+    median_text = f"{median:,.0f}"
     chart = partial(
         column_chart,
         heights=counts.tolist(),
         tooltips=tooltips,
-        names=[(position(number), f"{number:,}") for number in named_numbers],
+        names=names,
         axis=axis,
         unit=things,
-        mark=(position(values.median()), f"median {median_text}"),
+        mark=(position_on_axis(median, edges, is_logarithmic), f"median {median_text}"),
     )
     all_facts = {**facts, "median": median_text, "is_logarithmic": is_logarithmic}
     return Figure(name, chart, all_facts)
 
 
+def position_on_axis(number: float, edges: np.ndarray, is_logarithmic: bool) -> float:
+    """Return where a number stands on the axis of a histogram, whose columns have the width 1.
+
+    `edges` are the edges of the bins. The edge with index k is at position k.
+    """
+    # A number between two edges is at a position between them.
+    edge_positions = np.arange(len(edges))
+    if is_logarithmic:
+        # A bin may hold several numbers. Interpolate on the logarithmic scale.
+        return float(np.interp(np.log(number), np.log(edges), edge_positions))
+    # A bin holds only one number, its left edge. The number stands at the bin's middle.
+    return float(np.interp(number, edges, edge_positions)) + 0.5
+
+
 def bin_edges(low: int, high: int) -> np.ndarray:
-    """Return the edges of bins for the whole numbers from `low` to `high` - 1.
+    """Return the edges of bins for the whole numbers from `low`, at least 1, to `high` - 1.
 
     If there are few numbers, each number has its own bin. Otherwise the bins have increasing width.
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # With this growth, N_BINS bins would cover the range from `low` to `high` if each edge were the
-    # previous edge times 1 + growth. The widths below are rounded to whole numbers, so there are
-    # about N_BINS bins.
+    # Let a bin's width be about its lower edge times `growth`. If this were exact, each edge would
+    # be the previous one times 1 + growth, and N_BINS bins would lead from `low` to `high`.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
-    # No bin is narrower than the previous bin: with alternating widths the columns would jump up
-    # and down.
+    # Widths are whole numbers. No bin is narrower than the previous bin: with alternating widths
+    # the columns would jump up and down.
     while edges[-1] < high:
         width = max(width, round(edges[-1] * growth))
         edges.append(edges[-1] + width)

@@ -99,7 +99,8 @@ def _draw_mark(drawing: Drawing, axes: Axes, mark: Tick, middle: float) -> None:
     `middle` is the position of the middle of the horizontal axis.
     """
     position, text = mark
-    axes.vertical_line(position, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
+    dashes = "; stroke-dasharray: 2.7,2.7"
+    axes.vertical_line(position, charts.stroke(charts.TEXT, width=0.9, more=dashes))
     # The text stands on the side of the mark that has more room.
     y = axes.top + LINE_HEIGHT / 2
     if position > middle:
@@ -114,6 +115,8 @@ _FAINTEST = 0.1
 _EMPTY = 0.35
 # Row names may take this share of the width, in several lines.
 _ROW_NAME_SHARE = 0.3
+# A row is at least this high, in points.
+_LEAST_ROW_HEIGHT = 17.0
 # Number of shades in the legend of a heat map, and width and height of each, in points.
 _LEGEND_STEPS = 6
 _LEGEND_WIDTH = 11.0
@@ -153,13 +156,9 @@ class HeatMap:
         for row, lines in enumerate(name_lines):
             has_name = any(lines)
             if has_name:
+                # The name stands left of the middle of its row.
                 axes.drawing.note(axes.left - GAP, axes.y(row + 0.5), lines, anchor="end")
-            # A gap of 5 % of the cell's size on all sides separates neighbours.
-            y_edges = (axes.y(row + 0.05), axes.y(row + 0.95))
-            for column, tooltip in enumerate(self.tooltips[row]):
-                x_edges = (axes.x(column + 0.05), axes.x(column + 0.95))
-                style = _shade(self.values[row, column], low, high)
-                axes.drawing.box(x_edges, y_edges, style, tooltip)
+            self._draw_cells(axes, row, low, high)
         # The title above the rows.
         axes.title(self.side)
         # The middle and the name of each column that has a name.
@@ -170,11 +169,21 @@ class HeatMap:
         self._draw_legend(axes.drawing, low, high)
         return axes.drawing.svg(label)
 
+    def _draw_cells(self, axes: Axes, row: int, low: float, high: float) -> None:
+        """Draw the cells of a row; `low` and `high` have the lightest and the darkest shade."""
+        # In both directions, a cell has the size 1. A gap of 5 % on all sides separates neighbours.
+        y_edges = (axes.y(row + 0.05), axes.y(row + 0.95))
+        for column, tooltip in enumerate(self.tooltips[row]):
+            x_edges = (axes.x(column + 0.05), axes.x(column + 0.95))
+            style = _shade(self.values[row, column], low, high)
+            axes.drawing.box(x_edges, y_edges, style, tooltip)
+
     def _lay_out(self, name_lines: Sequence[Sequence[str]]) -> Axes:
         """Make an empty drawing that is large enough, and return the axes of the cells in it."""
         n_rows, n_columns = self.values.shape
         most_lines = max(len(lines) for lines in name_lines)
-        row_height = max(17.0, 4 + LINE_HEIGHT * most_lines)
+        # All rows have the same height, with room for the name that has most lines.
+        row_height = max(_LEAST_ROW_HEIGHT, 4 + LINE_HEIGHT * most_lines)
         top = PAD + (charts.TITLE_HEIGHT if self.side else 0)
         bottom = top + n_rows * row_height
         # Below the cells there are the column names, the title of the axis and the legend.

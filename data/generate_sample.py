@@ -486,9 +486,9 @@ def write_subjects(subjects: pd.DataFrame, path: Path) -> None:
 def metadata_files(
     rng: Rng, school: School, subjects: pd.DataFrame, ending: str
 ) -> Iterator[TableFile]:
-    """Return the metadata files of questions, students and answers.
+    """Yield the metadata files of questions, students and answers.
 
-    The names of the files end with `ending`.
+    `ending` is the end of the files' names, such as "metadata_task_1_2.csv".
     """
     subject_lists = write_subject_lists(subjects, school.leaves)
     questions = pd.DataFrame({"QuestionId": school.question_id, "SubjectId": subject_lists})
@@ -551,7 +551,7 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     n = len(answers)
     # For each row of the metadata: the number of the answer that it describes, and whether the
     # AnswerId is missing.
-    rows, is_empty = draw_metadata_rows(rng, n_answers=n, n_empty=max(2, n // 20_000))
+    answer, is_empty = draw_metadata_rows(rng, n_answers=n, n_empty=max(2, n // 20_000))
 
     # On 1 September 2019, a new school year begins. Then each cohort (class) gets a new GroupId and
     # keeps its SchemeOfWorkId. `new_year` is the number of minutes from the first day of the data
@@ -569,8 +569,8 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     scheme_ids = rng.integers(1, 60_000, n_schemes)
     scheme_of_cohort = scheme_ids[rng.integers(0, n_schemes, n_cohorts)]
     has_scheme = rng.random(n_cohorts) < 0.8
-    for chunk in split_rows(len(rows)):
-        chunk_answers = answers.iloc[rows[chunk]].reset_index(drop=True)
+    for chunk in split_rows(len(answer)):
+        chunk_answers = answers.iloc[answer[chunk]].reset_index(drop=True)
         # A student answers one question of a quiz each minute. `start` is the minute in which the
         # student begins the quiz, and `slot` is the position of the answer in it, from 0.
         minute = chunk_answers["start"] + chunk_answers["slot"]
@@ -598,24 +598,24 @@ def draw_metadata_rows(rng: Rng, n_answers: int, n_empty: int) -> tuple[Array, A
 
     Returns
     -------
-    rows
+    answer
         The number of the answer that each row describes, from 0. Each answer has a row with its
         AnswerId. The other `n_empty` rows have no AnswerId: each repeats the other columns of a
         random answer.
     is_empty
         True for a row without an AnswerId.
     """
-    order = rng.permutation(n_answers).astype(np.int32)
-    repeated = rng.integers(0, n_answers, n_empty)
-    rows = np.concatenate([order, repeated])
-    # The last `n_empty` rows have no AnswerId. Exchange each of these rows with a random row that
-    # has an AnswerId, to spread the rows without an AnswerId over the file.
-    last_positions = np.arange(n_answers, len(rows))
-    empty_positions = rng.choice(n_answers, n_empty, replace=False)
-    rows[last_positions], rows[empty_positions] = rows[empty_positions], rows[last_positions]
-    is_empty = np.zeros(len(rows), bool)
-    is_empty[empty_positions] = True
-    return rows, is_empty
+    with_id = rng.permutation(n_answers).astype(np.int32)
+    without_id = rng.integers(0, n_answers, n_empty)
+    answer = np.concatenate([with_id, without_id])
+    # The rows without an AnswerId are the last rows so far. Spread them over the file: exchange
+    # each of them with a random row that has an AnswerId.
+    last_rows = np.arange(n_answers, len(answer))
+    empty_rows = rng.choice(n_answers, n_empty, replace=False)
+    answer[last_rows], answer[empty_rows] = answer[empty_rows], answer[last_rows]
+    is_empty = np.zeros(len(answer), bool)
+    is_empty[empty_rows] = True
+    return answer, is_empty
 
 
 # ---- Judgements of experts, and images -----------------------------------------------------------

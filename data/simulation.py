@@ -220,31 +220,11 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
 
     The quantiles give the shape of the distribution.
     """
-    low = MIN_ANSWERS
-    # The count of a student is `low` + scale * excess, but at most `high`. The excess is a random
-    # number for each student. Its minimum is 0, because the first quantile, the minimum of the
-    # distribution, is subtracted. The scale is one number for all students.
+    # The excess is a random number for each student: it gives the shape of the distribution above
+    # MIN_ANSWERS. Its minimum is 0, because the first quantile, the minimum, is subtracted.
     excess = _draw_by_quantiles(rng, quantiles, n) - quantiles[0]
-
-    def unrounded_counts(scale: float) -> Array:
-        """Return the count of each student with this scale, before rounding to a whole number."""
-        return np.asarray(np.minimum(low + excess * scale, high))
-
-    # Find by bisection the scale with which the counts sum to `total`. There is no formula for it,
-    # since the counts of some students stop growing at `high`.
-    low_scale = 0.0
-    high_scale = 1.0
-    # If the excess of all students is 0, the counts do not grow with the scale, and no scale
-    # reaches `total`. The limit 1e9 ends the loop in such a case.
-    while unrounded_counts(high_scale).sum() < total and high_scale < 1e9:
-        high_scale *= 2
-    for _ in range(50):
-        scale = (low_scale + high_scale) / 2
-        if unrounded_counts(scale).sum() < total:
-            low_scale = scale
-        else:
-            high_scale = scale
-    counts = np.floor(unrounded_counts(low_scale)).astype(np.int64)
+    scale = _find_scale(excess, total, high)
+    counts = np.floor(_unrounded_counts(excess, scale, high)).astype(np.int64)
     # The sum of the rounded counts is a little off: change the counts of random students by one
     # until the sum is exact. `missing` is negative if there are too many answers.
     while missing := total - int(counts.sum()):
@@ -253,9 +233,36 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
             can_change = np.flatnonzero(counts < high)
         else:
             step = -1
-            can_change = np.flatnonzero(counts > low)
+            can_change = np.flatnonzero(counts > MIN_ANSWERS)
         counts[rng.permutation(can_change)[: abs(missing)]] += step
     return counts
+
+
+def _unrounded_counts(excess: Array, scale: float, high: int) -> Array:
+    """Return MIN_ANSWERS + scale * excess for each student, but at most `high`."""
+    return np.asarray(np.minimum(MIN_ANSWERS + excess * scale, high))
+
+
+def _find_scale(excess: Array, total: int, high: int) -> float:
+    """Return the scale with which the counts of `_unrounded_counts` sum to almost `total`.
+
+    There is no formula for the scale, since the counts of some students stop growing at `high`. So
+    find it by bisection: it is always between `too_small` and `large_enough`.
+    """
+    too_small = 0.0
+    large_enough = 1.0
+    # If the excess of all students is 0, the counts do not grow with the scale, and no scale
+    # reaches `total`. The limit 1e9 ends the loop in such a case.
+    while _unrounded_counts(excess, large_enough, high).sum() < total and large_enough < 1e9:
+        large_enough *= 2
+    # Each turn halves the distance between the two bounds.
+    for _ in range(50):
+        middle = (too_small + large_enough) / 2
+        if _unrounded_counts(excess, middle, high).sum() < total:
+            too_small = middle
+        else:
+            large_enough = middle
+    return too_small
 
 
 def draw_quizzes(rng: Rng, topic: Array, n_quizzes: int) -> Array:
@@ -390,6 +397,7 @@ def _draw_listed_quizzes(
     Spirakis 2006).
     """
     longest = int(n_listed.max())
+    # The level of the quizzes that suit a cohort best, from 0 to 1.
     cohort_level = rng.random(len(n_listed))
     lists = []
     # The arrays below have a row for each cohort and a column for each quiz. To save memory, take a
@@ -399,23 +407,30 @@ def _draw_listed_quizzes(
         cohorts = slice(start, start + n_at_once)
         difference = (quiz_level - cohort_level[cohorts, None]).astype(np.float32)
         weight = popularity.astype(np.float32) * np.exp(-0.5 * (difference / level_width) ** 2)
+        # A weight may be rounded to 0. Adding 1e-12 avoids a division by 0.
         waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
-        n_quizzes = waiting_time.shape[1]
-        if longest < n_quizzes:
-            # The cohort's list consists of the quizzes with the shortest waiting times, and no list
-            # is longer than `longest`. So find the `longest` quizzes with the shortest waiting
-            # times, and sort only these.
-            candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
-        else:
-            candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
-        candidate_times = np.take_along_axis(waiting_time, candidates, axis=1)
-        order = np.argsort(candidate_times, axis=1, kind="stable")
-        sorted_quizzes = np.take_along_axis(candidates, order, axis=1)
+        first_quizzes = _smallest_columns(waiting_time, longest)
         # Each row holds `longest` quizzes; the cohort's list is the first `n_listed` quizzes of the
         # row. Selecting with a boolean array puts the lists one after the other.
         is_in_list = np.arange(longest) < n_listed[cohorts, None]
-        lists.append(sorted_quizzes[is_in_list])
+        lists.append(first_quizzes[is_in_list])
     return np.concatenate(lists)
+
+
+def _smallest_columns(values: Array, n: int) -> Array:
+    """Return for each row the columns of the n smallest values, the smallest first.
+
+    `values` has the shape (n_rows, n_columns), the result has the shape (n_rows, n).
+    """
+    n_columns = values.shape[1]
+    if n < n_columns:
+        # Find the n smallest values of each row first, so that only these have to be sorted.
+        candidates = np.argpartition(values, n - 1, axis=1)[:, :n]
+    else:
+        candidates = np.broadcast_to(np.arange(n_columns), values.shape)
+    candidate_values = np.take_along_axis(values, candidates, axis=1)
+    order = np.argsort(candidate_values, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, axis=1)
 
 
 def _draw_class_sittings(
@@ -453,12 +468,15 @@ def _draw_list_indices(
     student's cohort. The sittings are ordered by student, then by index. A student gets more
     sittings than the wanted number of answers needs, since students do not finish all quizzes.
     """
-    # The arrays have a row for each sitting.
+    # Let each student try about a quarter more quizzes than the wanted answers would fill.
     n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
+    # The arrays from here on have a row for each sitting.
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
-    # How far the student moves in the list from the previous quiz to this one. A step of 1 takes
-    # the next quiz; a step of 2 leaves out one quiz, and a step of 3 leaves out two quizzes.
-    steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
+    # Sometimes the student leaves out one or two quizzes of the list before this sitting.
+    leaves_out_one = rng.random(len(student)) < 0.15
+    leaves_out_another = rng.random(len(student)) < 0.05
+    # How far the student moves in the list from the previous quiz to this one.
+    steps = 1 + leaves_out_one + leaves_out_another
     # In a student's first row, the index in the list is 0. In each further row, the index grows by
     # the step of the row. `np.cumsum` adds up the steps of all students. Subtract the sum at the
     # student's first row, so that this row gets index 0.
@@ -519,11 +537,12 @@ def _draw_class_starts(
     # A pair has two quizzes, so it takes two periods: the cohort gets pair 0 at the time 0, pair 1
     # at the time 2, and pair 2 at the time 4.
     time_of_pair = pair_of_quizzes * 2
-    # A student starts both quizzes of a pair after the same delay, from 0 to 1. So draw a delay for
-    # each sitting, but use only the delay of the student's first sitting in the pair. To find this
-    # sitting, `student_and_pair` gives each pair of each student its own number. The numbers are
-    # sorted, because the sittings are ordered by student, then by index in the list.
+    # Give each pair of quizzes of each student its own number. The numbers are in increasing order,
+    # because the sittings are ordered by student, then by index in the list.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
+    # A student starts both quizzes of a pair after the same delay, from 0 to 1, mostly a short one.
+    # So draw a delay for each sitting, but use only that of the student's first sitting in the
+    # pair.
     delay_of_sitting = rng.beta(1, 4, len(student))
     delay = delay_of_sitting[_first_row_of_equals(student_and_pair)]
     school_day = (time_of_pair + delay) * days_per_quiz[cohort[student]]
@@ -804,13 +823,14 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     """
     rare = np.flatnonzero(counts < least)
     n_missing = least - counts[rare]
-    # Take more candidates than needed, since some of them are dropped below.
+    # Draw random answers as candidates: many more than needed, since some are dropped below.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # A question with n answers can lose n - `least` answers. For a rare question, this number is
-    # negative, and no candidate is kept. Number the candidates of each question from 0, and keep
-    # the first `n_to_spare` candidates.
+    # The number of answers that the question of each candidate can lose. It is negative for a rare
+    # question.
     n_to_spare = counts[candidates["question"]] - least
+    # Number the candidates of each question from 0. Keep as many as the question can lose: none of
+    # a rare question.
     index_in_question = candidates.groupby("question").cumcount()
     spared = candidates[index_in_question < n_to_spare]
     # Choose at most one answer of each student.
@@ -920,15 +940,9 @@ def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array
     `topic` and `counts` have the shape (n_questions,).
     """
     n = len(topic)
+    # The right option of each question.
     key = rng.choice(N_OPTIONS, n, p=setting.key_shares).astype(np.int8)
-    # The two options in the middle attract a little more than the first and the last.
-    attraction = rng.normal(0, 0.45, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
-    # Some distractors attract much less.
-    is_distractor = np.arange(N_OPTIONS) != key[:, None]
-    is_weak = (rng.random((n, N_OPTIONS)) < 0.05) & is_distractor
-    attraction -= 1.2 * is_weak
-    # Students who do not know the answer choose the right option less often than by chance.
-    attraction[np.arange(n), key] -= 0.2
+    attraction = _draw_attraction(rng, key)
     discrimination = np.exp(rng.normal(0, 0.45, n))
     # The easiness has a part for the question itself, and a part that all questions of its topic
     # share. Draw the first part here, and the second part below.
@@ -944,6 +958,24 @@ def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array
         attraction=attraction.astype(np.float32),
         attraction_slope=attraction_slope.astype(np.float32),
     )
+
+
+def _draw_attraction(rng: Rng, key: Array) -> Array:
+    """Draw how much each option attracts students who do not know the answer.
+
+    `key` is the right option of each question. The result has the shape (n_questions, N_OPTIONS).
+    An attraction is the logarithm of the option's weight, for a student with ability 0.
+    """
+    n = len(key)
+    # The two options in the middle attract a little more than the first and the last.
+    attraction: Array = rng.normal(0, 0.45, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
+    # Some distractors attract much less.
+    is_distractor = np.arange(N_OPTIONS) != key[:, None]
+    is_weak = (rng.random((n, N_OPTIONS)) < 0.05) & is_distractor
+    attraction -= 1.2 * is_weak
+    # Students who do not know the answer choose the right option less often than by chance.
+    attraction[np.arange(n), key] -= 0.2
+    return attraction
 
 
 def _easiness(

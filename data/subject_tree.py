@@ -63,6 +63,7 @@ def make_subjects() -> pd.DataFrame:
     number of the subject's parent, or -1 for a root.
     """
     nodes = [{"Name": root, "parent": -1, "Level": 0} for root in ROOTS]
+    # The number of topics so far.
     n_topics = 0
     for area, topics in AREAS.items():
         # Science belongs to the second root. All other areas belong to the first root, Maths.
@@ -72,6 +73,8 @@ def make_subjects() -> pd.DataFrame:
         for topic in topics:
             topic_row = len(nodes)
             nodes.append({"Name": topic, "parent": area_row, "Level": 2})
+            # Only the first topics have all subtopics, so that the tree is as large as the official
+            # tree.
             n_subtopics = 5 if n_topics < N_FIVE_SUBTOPICS else 4
             for subtopic in SUBTOPICS[:n_subtopics]:
                 nodes.append({"Name": f"{topic}: {subtopic}", "parent": topic_row, "Level": 3})
@@ -125,9 +128,11 @@ def draw_subject_lists(
         The topic of each question, in increasing order. Topics are numbered from 0 in the order of
         the table.
     """
-    # For each topic, in the order of the table: the row numbers of its leaves.
+    # For each topic, in the order of the table: the row numbers of its leaves. The parent of a leaf
+    # is its topic.
     is_leaf = subjects["Level"] == 3
-    leaves_of_topic = [*subjects[is_leaf].groupby("parent").groups.values()]
+    leaves_by_parent = subjects[is_leaf].groupby("parent").groups
+    leaves_of_topic = list(leaves_by_parent.values())
     used_topics = rng.permutation(len(leaves_of_topic))[:n_topics]
     # Topics have random weights, so that some topics have more questions than others.
     weight = rng.lognormal(0, 1, n_topics)
@@ -135,12 +140,13 @@ def draw_subject_lists(
     leaves: Leaves = []
     for question_topic in topic:
         candidates = leaves_of_topic[question_topic]
-        # The square of a number from 0 to 1 is smaller than the number. So a question more often
-        # gets one of the first leaves of its topic than one of the last.
+        # The square of a random number from 0 to 1 is more often near 0 than near 1. So a question
+        # more often gets one of the first leaves of its topic than one of the last.
         index = int(len(candidates) * rng.random() ** 2)
         question_leaves: tuple[int, ...] = (candidates[index],)
         if rng.random() < SECOND_LEAF_SHARE:
             second_topic = used_topics[int(n_topics * rng.random())]
-            question_leaves += (leaves_of_topic[second_topic][0],)
+            first_leaf = leaves_of_topic[second_topic][0]
+            question_leaves += (first_leaf,)
         leaves.append(question_leaves)
     return leaves, topic.astype(np.int32)

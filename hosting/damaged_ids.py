@@ -41,8 +41,10 @@ _ROUNDED = re.compile(r"[1-9]\d{5}0{4,}|[1-9]\d{14}0+", re.ASCII)
 _LONG = re.compile(r"\d{10,}", re.ASCII)
 _MIN_LONG = 10
 
-_AGAIN = "export the answers again, with this column as text"
-_IF_RIGHT = "if the ids are right, write a letter before each"
+_REMEDY = (
+    "export the answers again, with this column as text (if the ids are right, write a letter "
+    "before each)"
+)
 
 
 def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
@@ -76,11 +78,11 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
     # Points may separate thousands, or be decimal points. In a column that holds both 7.000 and
     # 7.512, they separate thousands, and show damage. If all such numbers end in .000, or none of
     # them does, they may be decimal points.
-    thousands = _full_matches(distinct, _THOUSANDS)
-    whole_thousands = _full_matches(thousands, _WHOLE_THOUSANDS)
-    has_both_kinds = 0 < len(whole_thousands) < len(thousands)
+    with_point = _full_matches(distinct, _THOUSANDS)
+    ending_in_000 = _full_matches(with_point, _WHOLE_THOUSANDS)
+    has_both_kinds = 0 < len(ending_in_000) < len(with_point)
     if has_both_kinds:
-        _refuse(source, column, ids, thousands, "has put points into some numbers")
+        _refuse(source, column, ids, with_point, "has put points into some numbers")
     _refuse_dropped_zeros(source, column, ids, distinct)
 
 
@@ -155,5 +157,5 @@ def _refuse(source: Source, column: str, ids: pd.Series, damaged: pd.Series, fau
     more = f" and {len(damaged) - SHOWN} more ids" if len(damaged) > SHOWN else ""
     raise InputError(
         f"{source.name}: column '{column}': {'; '.join(shown)}{more}: a spreadsheet {fault}, so "
-        f"that ids may have become equal; {_AGAIN} ({_IF_RIGHT})"
+        f"that ids may have become equal; {_REMEDY}"
     )

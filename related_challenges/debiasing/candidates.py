@@ -186,12 +186,13 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     # singular value is near 0 holds only rounding error, and so does the row of an item without
     # neighbours. Set such columns and rows to 0, since `unit_length` would scale the rounding error
     # up. `max` needs `initial` if there are no singular values, as for a single item.
-    is_negligible = singular_values < 1e-5 * singular_values.max(initial=1e-9)
+    largest_value = singular_values.max(initial=1e-9)
+    is_negligible = singular_values < 1e-5 * largest_value
     vectors[:, is_negligible] = 0
-    # `indptr` of the sparse matrix counts its entries up to each row, so `np.diff` gives the number
-    # of neighbours of each item.
-    has_no_neighbour = np.diff(similarity.indptr) == 0
-    vectors[has_no_neighbour] = 0
+    # `indptr` of the sparse matrix counts its entries up to each row, so the differences are the
+    # numbers of entries in the rows.
+    n_neighbours = np.diff(similarity.indptr)
+    vectors[n_neighbours == 0] = 0
     return unit_length(vectors * np.sqrt(singular_values))
 
 
@@ -240,7 +241,10 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
     pairs = (neighbours["item"], neighbours["neighbour"])
     similarity = csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
     vectors = item_vectors(similarity, count_clicks(phase))
+    # A sparse matrix with a row for each test user and a column for each item: the weights of the
+    # items that the user has clicked.
     clicked = weighted_clicks(phase)
+    # The vector of a user is the weighted sum of the vectors of the clicked items, with length 1.
     # Multiply in float64. Products in float32 differ between processors, even after rounding to
     # `COSINE_DECIMALS`.
     vectors64 = vectors.astype(np.float64)
@@ -287,7 +291,7 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     keys = np.unique(np.concatenate([similar_keys, close_keys], axis=1))
     user = keys // n_items
     item = keys % n_items
-    # Scores are divided by the best score, so it must not be 0.
+    # Scores are divided by the best score. If it is 0, divide by the smallest normal number.
     best_score = np.maximum(score.max(axis=1), np.finfo(float).tiny)
     table = pd.DataFrame({"test_row": user, "item": item, "score": score[user, item]})
     table["rank"] = all_ranks[user, item]
@@ -319,20 +323,22 @@ def match_clicks(
     -------
     DataFrame
         A row for each match of a candidate with such a click. It has the columns of `neighbours`,
+        where `item` is the clicked item and `neighbour` the candidate, and the columns `user`,
         `row` (position of the candidate in `candidates`) and `click` (index of the click in
         `phase`).
     """
-    # In all tables below, `item` is the item that was clicked, and `neighbour` is the candidate.
-    candidate_rows = pd.DataFrame(
+    # The tables below name their columns as `neighbours` does: `item` is an item that the user has
+    # clicked, and `neighbour` is the candidate.
+    users_candidates = pd.DataFrame(
         {
             "user": phase.test_user[candidates["test_row"]],
             "neighbour": candidates["item"],
             "row": np.arange(len(candidates)),
         }
     )
-    user_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
+    users_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
     # Pair each candidate with each click of its user.
-    pairs = candidate_rows.merge(user_clicks, on="user")
+    pairs = users_candidates.merge(users_clicks, on="user")
     pairs["item"] = phase.item[pairs["click"]]
     # Keep the pairs where the candidate is a neighbour of the clicked item.
     return pairs.merge(neighbours, on=["item", "neighbour"])

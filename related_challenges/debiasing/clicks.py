@@ -215,16 +215,16 @@ def read_answers(path: Path) -> pd.DataFrame:
     """Read the answers, that is, the clicks that models have to predict, of all phases.
 
     `path` is the file of the answers. If this file is missing and has the default name `ANSWERS`,
-    the answers are read from other files in its folder: the clicks to predict of each phase
-    (`TRUE_CLICKS`), and the known clicks, which give the degrees. The known clicks are the training
-    clicks and the test clicks. If the folder holds no training clicks, they are read from the
-    folder `train_data` beside the folder.
+    the answers are made from other files in its folder: for each phase, the clicks to predict
+    (`TRUE_CLICKS`) and the test clicks. The training clicks are read from the same folder or, if it
+    holds none, from the folder `train_data` beside it.
 
     Returns
     -------
     DataFrame
         Columns phase_id, user_id (each once), item_id and item_degree. The degree of an item is how
-        often it was clicked in the known clicks of this phase and of all earlier phases.
+        often it was clicked in the known clicks (training clicks and test clicks) of this phase and
+        of all earlier phases.
 
     Raises
     ------
@@ -238,17 +238,17 @@ def read_answers(path: Path) -> pd.DataFrame:
     has_one_file = paths == [path]
     if has_one_file:
         return _read_answer_file(path, _ANSWER_COLUMNS)
-    # The folder with the answers of a local split holds no training clicks. The training clicks are
-    # in the folder train_data beside it.
+    # A local split has its own folder for answers, without training clicks.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
     train_dir = folder if has_train_clicks else folder.parent / challenge.TRAIN_FOLDER
+    # For each phase: its number, its known clicks and its answers.
     parts = []
     for phase in find_phases(train_dir):
         train_path = train_dir / TRAIN_CLICKS.format(phase)
         known_clicks = read_clicks(train_path, folder / TEST_CLICKS.format(phase))
         answer_path = folder / TRUE_CLICKS.format(phase)
         if reading.is_there(answer_path):
-            answers = _read_answer_file(answer_path, (_USER, _ITEM, _TIME), phase_id=phase)
+            answers = _read_answer_file(answer_path, (_USER, _ITEM, _TIME), phase)
         else:
             # A phase without answers gets an empty table with the columns of clicks. Its known
             # clicks still count for the degrees.
@@ -317,8 +317,8 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
     # The position of the right item among the recommended items, from 0. Without a hit, `argmax`
     # gives 0 too, so the rank means nothing.
     rank = is_match.argmax(axis=1)
-    # Only one item is right for each answer. So the NDCG is the gain of this item: 1 at rank 0,
-    # which is the best rank, less at later ranks, and 0 without a hit.
+    # Only one item is right for each answer. So the NDCG is the gain of this item, and 0 without a
+    # hit. Adding 2 makes the gain 1 at the best rank, 0; it falls with later ranks.
     gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
     scores = {}
     for phase, all_users in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
@@ -360,26 +360,32 @@ def _read(
     return frame
 
 
-def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -> pd.DataFrame:
-    """Read clicks to predict, and require every user to be a test user of the phase in the row.
+def _read_answer_file(
+    path: Path, columns: Sequence[Column], phase_of_file: int | None = None
+) -> pd.DataFrame:
+    """Read clicks to predict, and check that every user is a test user of the click's phase.
 
-    Each keyword argument is added as a column with the same value in all rows. If the file has no
-    column `phase_id`, there must be a keyword argument `phase_id`.
+    If the file has the column `phase_id`, this column gives the phase of each click. Otherwise all
+    clicks are of the phase `phase_of_file`, and the column is added.
 
     Raises
     ------
     InputError
-        If the file is missing or faulty, or if a user belongs to another phase.
+        If the file is missing or faulty, if a user has several rows, or if a user is a test user of
+        another phase or of none.
     """
-    answers = _read(path, columns, once_per_user=True).assign(**constants)
+    answers = _read(path, columns, once_per_user=True)
+    if phase_of_file is not None:
+        answers = answers.assign(phase_id=phase_of_file)
     # A user is a test user of the phase whose number is the user's id modulo USER_MODULUS.
     is_wrong = answers["user_id"] % USER_MODULUS != answers["phase_id"]
     wrong = answers[is_wrong]
+    # Maps each faulty row to what is wrong in it.
     faults = {}
     for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
         faults[row] = f"is {user}, who is no test user of phase {phase}"
     expected = f"the phase to be user_id mod {USER_MODULUS}"
-    # If there are faults, `report_faults` calls `stop` with a message, and `stop` raises
-    # `InputError`.
+    # If there are faults, `report_faults` passes one message about them to `stop`, which raises it
+    # as an `InputError`.
     challenge.report_faults(_source(path, columns), _USER.name, faults, expected, report=stop)
     return answers
