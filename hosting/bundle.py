@@ -364,10 +364,14 @@ def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:
 
 
 def _run_program(app: Path, time_limit: int) -> ProgramRun:
-    """Run the command of ``app/program/metadata.yaml``, and end every process that it started."""
+    """Run the command of ``app/program/metadata.yaml``, and end every process that it started.
+
+    The result holds the last lines that the program has written to stderr.
+    """
     program = app / "program"
     command = yaml.safe_load((program / "metadata.yaml").read_bytes())["command"]
-    # The command names files by their paths on the platform, where all files lie in /app/.
+    # The command names files by their paths on the platform, where all files lie in /app/. Change
+    # them to the paths on this machine.
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable

@@ -177,14 +177,15 @@ def _write_phase_files(
 def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
     """Write the program that lets an entry of task 4 examine students, and the students' answers.
 
-    The program signs its results with a random key. The scoring program gets a copy of the key, to
-    check the signature.
+    The answers are left out if the server only receives submissions. The program signs its results
+    with a random key. The scoring program gets a copy of the key, to check the signature.
     """
     program = phase_files.base / "ingestion_program" / phase_files.phase
     _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
     if phase_files.has_answers:
-        students_name = f"{_TEST}/{phase_files.task.answers_name(phase_files.phase)}"
-        _copy(data_dir / students_name, program / students_name)
+        answers_path = f"{_TEST}/{phase_files.task.answers_name(phase_files.phase)}"
+        _copy(data_dir / answers_path, program / answers_path)
+    # Both programs read the key from their folder test_data.
     key = secrets.token_hex(32) + "\n"
     for folder in (program, phase_files.reference_data):
         writing.write_files({folder / _TEST / KEY_NAME: key})
@@ -199,15 +200,24 @@ def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
         _copy(path, folder / path.relative_to(root))
     _copy(PROGRAMS / metadata_name, folder / "metadata.yaml")
     shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
-    # The platform's image lacks Jinja2 and MarkupSafe, which Jinja2 needs. Copy only their Python
-    # files and licences: both packages work without their compiled parts.
+    # The platform's image lacks Jinja2 and MarkupSafe, which Jinja2 needs.
     for package in ("jinja2", "markupsafe"):
-        for file in metadata.files(package) or []:
-            source = Path(str(file.locate()))
-            if file.name.startswith("LICENSE"):
-                _copy(source, folder / package / file.name)
-            elif file.suffix == ".py":
-                _copy(source, folder / file)
+        _copy_package(package, folder)
+
+
+def _copy_package(package: str, folder: Path) -> None:
+    """Copy the Python files and the licence of an installed package into a folder.
+
+    The compiled parts of the package are left out.
+    """
+    # The paths of the files are relative to the folder in which all packages are installed.
+    for file in metadata.files(package) or []:
+        source = Path(str(file.locate()))
+        if file.name.startswith("LICENSE"):
+            # The licence does not lie in the package's own folder. Put the copy there.
+            _copy(source, folder / package / file.name)
+        elif file.suffix == ".py":
+            _copy(source, folder / file)
 
 
 def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
@@ -226,21 +236,21 @@ def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
     """Record where a file of answers comes from, so that the page of a score can name the origin.
 
     `name` is the path of the file relative to `data_dir`, and the path of its copy relative to
-    `folder`. A copy of simulated answers gets a marker file beside it. A copy of official answers
-    gets a record beside it, which names the official file. The organiser's own answers get neither.
+    `folder`. For simulated answers, `folder` gets a marker file, which lists the copy as simulated.
+    For official answers, it gets a record, which lists the copy as official. The organiser's own
+    answers get neither.
     """
     origin = provenance.origin_of(data_dir / name)
     if origin is Origin.SIMULATED:
         marker = fingerprints.read_marker(data_dir) or {}
         # The page of a score shows the best expected accuracy: no model can be expected to do
         # better.
-        own_marker = {
+        marker_of_copy = {
             "best_expected_accuracy": marker.get("best_expected_accuracy"),
             "files": {name: fingerprints.fingerprint(folder / name)},
         }
-        writing.write_files(
-            {folder / layout.SIMULATED_MARKER_NAME: json.dumps(own_marker, indent=1) + "\n"}
-        )
+        marker_path = folder / layout.SIMULATED_MARKER_NAME
+        writing.write_files({marker_path: json.dumps(marker_of_copy, indent=1) + "\n"})
     elif origin is Origin.OFFICIAL:
         writing.write_files(official_files.record_of(folder, [folder / name]))
 
@@ -258,12 +268,17 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     for each_phase in layout.PHASES:
         path = data_dir / _TEST / task.answers_name(each_phase)
         source = reading.file_source(path)
-        pairs = read_pair_values(source, answer_options.column_in(source, task.column))
+        # What the task predicts: whether the answer is right, or the option chosen. The highest
+        # valid option depends on the file.
+        answer_column = answer_options.column_in(source, task.column)
+        pairs = read_pair_values(source, answer_column)
         if each_phase == phase:
             train = data_dir / _TRAIN / task.data.train
             metadata_dir = data_dir / _METADATA
             facts = read_facts(pairs, task, reference=path, train=train, folder=metadata_dir)
-            facts_file.write_facts(folder / "facts.npz", _hide_folder(facts, data_dir))
+            # Participants must not see the names of folders on the organiser's machine.
+            facts = _hide_folder(facts, data_dir)
+            facts_file.write_facts(folder / "facts.npz", facts)
         else:
             pairs_without_answers = pairs[["QuestionId", "UserId"]]
             writing.write_files({folder / _TEST / path.name: pairs_without_answers})

@@ -25,6 +25,11 @@ from common.errors import InputError, printable, quote
 _TIMEOUT = 20
 # At most this many bytes of a reply are read.
 _MAX_REPLY = 16 * 2**20
+# The address of a competition's page. For an unpublished competition, it ends in a query,
+# ?secret_key=…, which the API needs too. A part after # is ignored.
+_ADDRESS = re.compile(
+    r"(?P<server>https?://[^?#]+)/competitions/(?P<number>\d+)/?(?P<query>\?[^#]*)?(#.*)?"
+)
 # A name that the server sends is cut to this many characters when it is printed.
 _MAX_NAME = 80
 # The kind of a file that the server sends is cut to this many characters when it is printed.
@@ -78,11 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Print what the server sends without a login; exit with 1 if it sends something secret."""
     url = build_parser().parse_args().url
-    # The address of an unpublished competition ends in a query, ?secret_key=…, which the API needs
-    # too. A part after # is ignored.
-    address = re.fullmatch(
-        r"(?P<server>https?://[^?#]+)/competitions/(?P<number>\d+)/?(?P<query>\?[^#]*)?(#.*)?", url
-    )
+    address = _ADDRESS.fullmatch(url)
     if not address:
         raise InputError(
             f"{quote(url)}: expected an address such as https://SERVER/competitions/NUMBER/"
@@ -170,10 +171,10 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     Requests the list of submissions, and the pages of the first submission in the list. Returns the
     number of secret pages that the server sends.
     """
-    listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
-    # The server may cut the list into parts. The content is then a dict, with the first part of the
-    # list under "results". If the server refuses, the content is None.
-    submissions = listing.get("results", []) if isinstance(listing, dict) else listing
+    content = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
+    # The content is the list of submissions, or None if the server refuses. The server may cut the
+    # list into parts. The content is then a dict, with the first part of the list under "results".
+    submissions = content.get("results", []) if isinstance(content, dict) else content
     if not submissions:
         print(f"{phase_name}: list of leading submissions: empty or refused")
         return 0
@@ -184,13 +185,13 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     )
     n_open = 0
     first_id = submissions[0].get("id")
-    for page_name, item in _SUBMISSION_PAGES.items():
+    for page_name, page in _SUBMISSION_PAGES.items():
         reply = _ask(f"{server}/api/submissions/{first_id}/{page_name}/")
         is_sent = not reply.refusal
-        if item.is_secret and is_sent:
+        if page.is_secret and is_sent:
             n_open += 1
         result = reply.refusal or "anybody gets a link to it"
-        print(f"{phase_name}: {item.title}: {result}")
+        print(f"{phase_name}: {page.title}: {result}")
     return n_open
 
 

@@ -22,7 +22,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -72,25 +72,9 @@ def main() -> None:
     cli.require_outputs(outputs, [options.answers])
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bundle_") as temporary:
-        base = Path(temporary)
-        # The progress bar has a step for the answers, a step for each bundle and a step for the
-        # zips.
-        with tqdm(total=2 + len(plans), desc="Bundles", leave=None, disable=None) as steps:
-            source = _get_source(options, base, plan.tasks)
-            steps.update()
-            templates = base / layout.TEMPLATE_DIR.name
-            if any(TASKS[number].template for number in plan.tasks):
-                build_templates(source.data_dir, templates)
-            for output, bundle_plan in plans.items():
-                bundle = base / output.stem
-                private = base / _private_part(output).stem
-                _write_bundle(source.data_dir, templates, bundle, private, bundle_plan)
-                steps.update()
-            _write_zips(outputs, base)
-            steps.update()
+        source = _make_zips(options, plan.tasks, plans, outputs, base=Path(temporary))
     for output in outputs:
-        # The keys of `plans` are the zips to upload. All other outputs are the private parts of the
-        # bundles, with the answers of the private phase.
+        # The keys of `plans` are the zips to upload. All other outputs are private parts.
         _print_use(output, is_private=output not in plans)
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
@@ -98,6 +82,45 @@ def main() -> None:
         print(note)
     print("every one of these files holds answers: give none of them to participants")
     print(f"next: python hosting/run_locally.py {cli.show(outputs[0])} SUBMISSION.zip")
+
+
+def _make_zips(
+    options: argparse.Namespace,
+    tasks: Sequence[int],
+    plans: Mapping[Path, Plan],
+    outputs: Sequence[Path],
+    base: Path,
+) -> Source:
+    """Write the zips of all bundles; return the answers that they are made of.
+
+    Parameters
+    ----------
+    options
+        The flags, which say where the answers come from.
+    tasks
+        The tasks of all bundles.
+    plans
+        Maps the path of each bundle's zip to the plan of the bundle.
+    outputs
+        The paths of all zips: each bundle and its private part.
+    base
+        A temporary folder, which gets the files of each zip in a folder of their own.
+    """
+    # The progress bar has a step for the answers, a step for each bundle and a step for the zips.
+    with tqdm(total=2 + len(plans), desc="Bundles", leave=None, disable=None) as steps:
+        source = _get_source(options, base, tasks)
+        steps.update()
+        templates = base / layout.TEMPLATE_DIR.name
+        if any(TASKS[number].template for number in tasks):
+            build_templates(source.data_dir, templates)
+        for output, bundle_plan in plans.items():
+            bundle = base / output.stem
+            private = base / _private_part(output).stem
+            _write_bundle(source.data_dir, templates, bundle, private, bundle_plan)
+            steps.update()
+        _write_zips(outputs, base)
+        steps.update()
+    return source
 
 
 def _print_use(output: Path, is_private: bool) -> None:

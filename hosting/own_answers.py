@@ -179,11 +179,11 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     """
     source = reading.file_source(path)
     header = reading.read_header(source)
-    # If a file has the column AnswerId and not NumberOfOptions, `columns_of_answers` assumes that
-    # the file is the challenge's own, and that every question has four options. This does not hold
-    # for an organiser's file, so hide AnswerId from `columns_of_answers`.
-    header_for_options = [name for name in header if name != schema.ANSWER_ID.name]
-    columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(header_for_options)]
+    # If a file has the column AnswerId and not NumberOfOptions, the functions of `answer_options`
+    # assume that the file is the challenge's own, and that every question has four options. This
+    # does not hold for an organiser's file, so hide AnswerId from these functions.
+    header_without_answer_id = [name for name in header if name != schema.ANSWER_ID.name]
+    columns = [*_ID_COLUMNS, *answer_options.columns_of_answers(header_without_answer_id)]
     has_dates = schema.DATE_ANSWERED.name in header
     if has_dates:
         columns.append(schema.DATE_ANSWERED)
@@ -191,13 +191,15 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     for name in _IDS:
         ids = attempts[name].str.strip()
         damaged_ids.require_undamaged(source, name, ids)
-        # Drop zeros after the point of a whole number: the id 3.0 becomes 3.
-        attempts[name] = ids.str.replace(_WHOLE_NUMBER, r"\1", regex=True)
+        # Keep only the digits before the point of a whole number: the id 3.0 becomes 3.
+        digits_before_point = r"\1"
+        attempts[name] = ids.str.replace(_WHOLE_NUMBER, digits_before_point, regex=True)
+    # Whether another row has the same student and the same question.
     is_repeated = attempts.duplicated(_IDS, keep=False)
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
     # Add a column with the number of options of each question, unless all questions have four.
-    attempts = answer_options.add_number_of_options(source, attempts, header_for_options)
+    attempts = answer_options.add_number_of_options(source, attempts, header_without_answer_id)
     return attempts, has_dates
 
 
@@ -239,15 +241,16 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    # The number of a student or question will be its position in these lists. Sort the students by
-    # random numbers, so that nothing about a student can be concluded from the student's number.
-    random_numbers = rng.permutation(len(student_ids))
-    student_ids = student_ids.iloc[np.argsort(random_numbers)]
+    # The number of a student or question will be its position in one of the two sorted lists.
+    # Give each student a random position, so that nothing about a student can be concluded from the
+    # student's number.
+    new_position = rng.permutation(len(student_ids))
+    sorted_student_ids = student_ids.iloc[np.argsort(new_position)]
     # Sort the questions by the length of the id, then by the id: q2 comes before q10. `np.lexsort`
     # takes the most important key last.
     question_order = np.lexsort((question_ids, question_ids.str.len()))
-    question_ids = question_ids.iloc[question_order]
-    for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
+    sorted_question_ids = question_ids.iloc[question_order]
+    for name, ids in (("UserId", sorted_student_ids), ("QuestionId", sorted_question_ids)):
         number = np.arange(len(ids))
         # The ids are the index, so that `map` replaces each id by its number.
         number_of_id = pd.Series(number, index=ids)

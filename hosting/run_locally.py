@@ -247,9 +247,9 @@ def _require_answers(phase: Phase, private: Path) -> None:
     The answers of the private phase are in the zip `private`, which may be missing.
     """
     for task in phase.tasks:
-        # The bundle's own settings of the private phase do not have the mode "scored". If the zip
-        # `private` exists, `read_bundle` has replaced these settings by the zip's settings, which
-        # have this mode. So the zip is missing if the mode is not "scored".
+        # The mode says how submissions are treated. In the settings of the private phase, it is
+        # "scored" only in the zip `private`. If the zip exists, `read_bundle` has unpacked its
+        # settings over those of the bundle. So with any other mode, the zip is missing.
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -462,29 +462,30 @@ def _score_all(
 def _list_attempts(
     phase_tasks: PhaseTasks, submissions: Sequence[Submission]
 ) -> tuple[list[Attempt], list[dict[str, Any]]]:
-    """Return the attempts to be ranked in a phase, and leaderboard rows of files that are no zips.
+    """Return the attempts to be ranked in a phase, and rows for the files that are no valid zips.
 
     An attempt is a submission to one task. Only the last attempts of each team at each task are
-    ranked, so `submissions` must be in order of time.
+    ranked, so `submissions` must be in order of time. The rows are for `leaderboard.write`, which
+    lists such files among the failures.
     """
     attempts: list[Attempt] = []
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
-            # Look for the files of all tasks of the phase, not only of the tasks to be scored. If
-            # `_tasks_of` finds none of the files that it looks for, it returns all tasks, and
-            # scoring these fails. A zip that only holds files of tasks that are not to be scored
-            # must add no attempt, and is no failure.
+            # Pass all tasks of the phase, not only the tasks to be scored. Then a zip with files of
+            # other tasks only adds no attempt. If only the tasks to be scored were passed, the zip
+            # would hold no file of them: `_tasks_of` would return them all, and scoring would fail.
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
             no_task = {"task": leaderboard.NO_TASK, "fault": fault, "details": ""}
-            rows.append(_about(submission) | no_task)
+            rows.append({**_submission_columns(submission), **no_task})
             continue
         for task in phase_tasks.tasks:
             if task in tasks_in_zip:
                 attempts.append(Attempt(submission, task))
-    return _keep_last(attempts, phase_tasks.phase.max_submissions), rows
+    last_attempts = _keep_last(attempts, phase_tasks.phase.max_submissions)
+    return last_attempts, rows
 
 
 def _keep_last(attempts: Sequence[Attempt], max_counted: int) -> list[Attempt]:
@@ -516,28 +517,33 @@ def _score_attempt(
     attempt: Attempt,
     phase_folder: PhaseFolder,
 ) -> dict[str, Any]:
-    """Score an attempt; write its page and a line of the records; return the line's content."""
+    """Score an attempt; write its page and a line of the records; return the line's content.
+
+    The digests identify the bundle and the submission.
+    """
     task = attempt.task
     time_limit = phase_folder.phase_tasks.phase.execution_time_limit
     result = score(attempt.submission.path, task, bundle, time_limit)
-    page = ""
+    # The name of the page, relative to the folder of the phase; empty if there is no page. The
+    # beginnings of the digests are enough to tell pages apart.
+    page_name = ""
     if result.details:
-        page = f"{DETAILS_DIR}/{submission_digest[:16]}_{bundle_digest[:8]}_{task.index}.html"
-        writing.write_files({phase_folder.path / page: result.details})
+        page_name = f"{DETAILS_DIR}/{submission_digest[:16]}_{bundle_digest[:8]}_{task.index}.html"
+        writing.write_files({phase_folder.path / page_name: result.details})
     record = {
         "bundle": bundle_digest,
         "submission": submission_digest,
         "task": task.index,
         "scores": result.scores,
         "fault": result.fault,
-        "details": page,
+        "details": page_name,
     }
     phase_folder.path.mkdir(parents=True, exist_ok=True)
     run_log.append_line(phase_folder.path / RECORDS_NAME, record)
     return record
 
 
-def _about(submission: Submission) -> dict[str, Any]:
+def _submission_columns(submission: Submission) -> dict[str, Any]:
     """Return the part of a leaderboard row that describes the submission."""
     return {
         "submitted": submission.submitted,
@@ -550,7 +556,7 @@ def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]
     """Return the row of an attempt for `leaderboard.write`."""
     return {
         **record["scores"],
-        **_about(attempt.submission),
+        **_submission_columns(attempt.submission),
         "task": attempt.task.index,
         "fault": record["fault"],
         "details": record["details"],

@@ -19,14 +19,14 @@ _TEXT_COLUMNS = ("Name", "Parent")
 
 
 def write_facts(path: Path, facts: PairFacts) -> None:
-    """Write facts as an .npz file, which can be read without pickle.
+    """Write facts about pairs of question and student as an .npz file, for the page of a score.
 
-    Each column of a table becomes an array, which is named TABLE.COLUMN, such as
-    ``pairs.majority``. For a categorical column, the array ``pairs.COLUMN`` holds the codes, and
-    another array ``groups.COLUMN`` holds the categories. The array ``left_out`` is a text in JSON:
-    the parts of the page that are left out, each with the reason.
+    The file can be read without pickle. Each column of a table becomes an array, which is named
+    TABLE.COLUMN, such as ``pairs.majority``. For a categorical column, the array ``pairs.COLUMN``
+    holds the codes, and another array ``groups.COLUMN`` holds the categories. The array
+    ``left_out`` is a text in JSON: the parts of the page that are left out, each with the reason.
     """
-    left_out = [asdict(fact) for fact in facts.left_out]
+    left_out = [asdict(part) for part in facts.left_out]
     arrays = {"left_out": np.array(json.dumps(left_out))}
     for name, column in facts.pairs.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -47,7 +47,7 @@ def read_facts(path: Path) -> PairFacts:
     """Read the facts that `write_facts` wrote."""
     tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}, "groups": {}}
     with np.load(path, allow_pickle=False) as file:
-        left_out = [LeftOut(**fact) for fact in json.loads(str(file["left_out"]))]
+        left_out = [LeftOut(**part) for part in json.loads(str(file["left_out"]))]
         for name in file.files:
             if name != "left_out":
                 # Other arrays are named TABLE.COLUMN.

@@ -71,19 +71,21 @@ def ingest(folders: Folders) -> int:
 
     Returns the exit code: 0, or 2 if the entry failed.
     """
-    # The record is signed, so that nobody can forge it. It holds the digest of the submission, so
+    # Take the digest of the submission before the entry runs. The record of the scores holds it, so
     # that nobody can use the record of another submission.
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
+    exit_code = 0
     try:
         record = _play_or_dry_run(folders)
     except InputError as error:
         fault = _shown_fault(str(error), folders)
         print(f"error: {fault}", file=sys.stderr)
-        played.write(folders.output, {"fault": fault}, digest, folders.program)
-        return 2
-    played.write(folders.output, record, digest, folders.program)
-    return 0
+        record = {"fault": fault}
+        exit_code = 2
+    # The record is signed with a key in the folder of the program, so that nobody can forge it.
+    played.write(folders.output, record, submission=digest, program=folders.program)
+    return exit_code
 
 
 def _shown_fault(fault: str, folders: Folders) -> str:
@@ -155,22 +157,24 @@ def _play(setting: Setting) -> dict[str, Any]:
     A mask says which answers are hidden from the entry, which predicts them.
     """
     started = time.perf_counter()
-    # The origin tells which students the entry's model is trained on. `read_students` raises an
-    # error if such a student is among the students to be examined.
+    # The origin of the weights tells which students the entry's model is trained on.
+    # `read_students` raises an error if such a student is among the students to be examined.
     weights_origin = find_weights_origin(setting.submission)
     reference = read_students(setting, weights_origin)
     games_played = play_all(setting, reference)
+    # Maps the name of each mask to its game.
     games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
-    # The record in the submission says how the entry was trained. `training` is None if the record
-    # is missing or not valid.
+    # The submission may hold a record that says how the entry was trained. `training` is None if
+    # the record is missing or not valid.
     training_record = read_entry_file(setting.submission, TRAINING) or b""
     training = provenance.parse(training_record)
     curves = _curves_or_reason(setting, reference, games, seconds)
     # `changed` holds the names of the arguments that the entry has modified. It is not published,
     # because an entry could modify arguments on purpose to send a message.
     published = replace(games_played, changed={})
+    # A row for each answer that the entry has predicted: the student, the prediction, the truth.
     targets = list_targets(reference, games)
     figures = figures_of(
         setting,
@@ -198,8 +202,8 @@ def _curves_or_reason(
 
     `games` holds one game for each mask, and `seconds` is the time that these games have taken. To
     measure the accuracy, the entry plays two more games with each mask: one game with the questions
-    that it has chosen in `games`, and one game with random questions. In these two games,
-    the entry chooses no questions: it only predicts.
+    that it has chosen in `games`, and one game with random questions. In these two games, the entry
+    chooses no questions: it only predicts.
     """
     seconds_per_game = seconds / len(games)
     n_more_games = 2 * len(games)

@@ -30,6 +30,8 @@ KEY_NAME = "key.txt"
 # Name of the file with the exit codes, which the platform writes when all programs have ended. No
 # program can forge this file: the platform rejects an output folder that already holds it.
 STATUS_NAME = "metadata"
+# The fault if the ingestion program has written no record, or has failed.
+_NOT_PLAYED = "the entry was not played to its end: the log of the ingestion program says why"
 
 
 def digest_of(submission: Path) -> str:
@@ -85,13 +87,13 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
     InputError
         If the entry failed, or if the record is missing or cannot be trusted.
     """
-    not_played = "the entry was not played to its end: the log of the ingestion program says why"
     try:
+        # A JSON object with the record, as a text, and its signature.
         signed = json.loads((folder / NAME).read_text(encoding="utf-8"))
         content = str(signed["record"])
         signature = str(signed["signature"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(not_played) from None
+        raise InputError(_NOT_PLAYED) from None
     if not hmac.compare_digest(_sign(content, program).encode(), signature.encode()):
         raise InputError("the record is not signed by the ingestion program of this phase")
     record: dict[str, Any] = json.loads(content)
@@ -99,17 +101,17 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
         raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
         raise InputError("the record is of another submission than this one")
-    _require_only_ingestion_ran(folder, not_played)
+    _require_only_ingestion_ran(folder)
     return record
 
 
-def _require_only_ingestion_ran(folder: Path, not_played: str) -> None:
+def _require_only_ingestion_ran(folder: Path) -> None:
     """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
 
     The platform writes the exit codes of both programs into a YAML file in `folder`. `exitCode` is
     the exit code of the submission's own program, `ingestionExitCode` the exit code of the
-    ingestion program. If a program did not run, its exit code is null. `not_played` is the error
-    message for an ingestion program that did not end with the exit code 0.
+    ingestion program. If a program did not run, its exit code is null. The ingestion program has
+    failed if its exit code is not 0.
     """
     path = folder / STATUS_NAME
     status = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -122,4 +124,4 @@ def _require_only_ingestion_ran(folder: Path, not_played: str) -> None:
     # ingestion program crash, no new record replaces the old record. The exit code of the crash is
     # not 0.
     if not re.search(r"^ingestionExitCode: 0$", status, re.MULTILINE):
-        raise InputError(not_played)
+        raise InputError(_NOT_PLAYED)

@@ -155,6 +155,7 @@ def _publish(output_dir: Path, task: Task, phase: str, judged: ScoredSubmission)
     line = f"score {judged.score.value:.4f}{error_text} (task {task.number}, {phase})"
     print(line)
     try:
+        # `evaluation` is the record of the score, `facts` are variables of the page's template.
         evaluation, facts = judged.explain()
     except ImportError as missing:
         # A platform may lack the libraries for charts and tables; the score does not need them.

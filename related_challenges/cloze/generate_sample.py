@@ -60,27 +60,17 @@ def write_sample(folder: Path, seed: int) -> None:
     countries = [invent_word(rng, 2) + "ia" for _ in range(N_COUNTRIES)]
     universities = [f"university of {invent_word(rng, 3)}" for _ in range(N_UNIVERSITIES)]
     university_countries = rng.choice(countries, N_UNIVERSITIES)
-    country_of = dict(zip(universities, university_countries, strict=True))
+    country_of_university = dict(zip(universities, university_countries, strict=True))
     lines = []
     for number in range(N_TRAIN + N_TEST):
-        facts = {
-            "name": f"{invent_word(rng, 2)} {invent_word(rng, 3)}",
-            "country": rng.choice(countries, p=zipf_shares(N_COUNTRIES)),
-            "university": rng.choice(universities, p=zipf_shares(N_UNIVERSITIES)),
-            "profession": rng.choice(list(TOOLS)),
-            "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
-        }
-        # Every key of `WORDINGS` must be a key of `facts`. The country of the university has two
-        # keys, because queries ask for it in two ways: where the university lies, and where the
-        # person has studied.
-        facts["university country"] = country_of[facts["university"]]
-        facts["country of study"] = facts["university country"]
-        facts["tool"] = TOOLS[facts["profession"]]
+        facts = invent_person(rng, countries, universities, country_of_university)
         missing_fact = str(rng.choice(list(WORDINGS)))
+        wording = str(rng.choice(WORDINGS[missing_fact]))
         record: dict[str, Any] = {
             "qid": f"{number:06x}",
-            "query": str(rng.choice(WORDINGS[missing_fact])).format(gap=queries.MASK, **facts),
+            "query": wording.format(gap=queries.MASK, **facts),
         }
+        # Only the training queries have answers. They come first.
         if number < N_TRAIN:
             record["answer"] = [str(facts[missing_fact])]
             record["domain"] = "Common Sense" if missing_fact == "tool" else "Fact"
@@ -88,6 +78,28 @@ def write_sample(folder: Path, seed: int) -> None:
         lines.append(json.dumps(record) + "\n")
     writing.write_files({folder / queries.TRAIN_FILE: "".join(lines[:N_TRAIN])})
     writing.write_files({folder / queries.TEST_FILE: "".join(lines[N_TRAIN:])})
+
+
+def invent_person(
+    rng: np.random.Generator,
+    countries: list[str],
+    universities: list[str],
+    country_of_university: dict[str, Any],
+) -> dict[str, Any]:
+    """Return facts about an invented person; every key of `WORDINGS` is a key of the result."""
+    facts = {
+        "name": f"{invent_word(rng, 2)} {invent_word(rng, 3)}",
+        "country": rng.choice(countries, p=zipf_shares(N_COUNTRIES)),
+        "university": rng.choice(universities, p=zipf_shares(N_UNIVERSITIES)),
+        "profession": rng.choice(list(TOOLS)),
+        "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
+    }
+    # The country of the university has two keys, because queries ask for it in two ways: where the
+    # university lies, and where the person has studied.
+    facts["university country"] = country_of_university[facts["university"]]
+    facts["country of study"] = facts["university country"]
+    facts["tool"] = TOOLS[facts["profession"]]
+    return facts
 
 
 def invent_word(rng: np.random.Generator, n_syllables: int) -> str:

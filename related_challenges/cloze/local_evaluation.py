@@ -44,6 +44,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
     guesses = queries.read_guesses(
         options.submission, reference["id"].tolist(), candidates=n_guesses
     )
+    # The score of each query.
     best_scores = []
     for query_guesses, answers in zip(guesses, reference["answers"], strict=True):
         best_scores.append(best_f1(query_guesses[:n_guesses], answers, normalise=options.normalise))
@@ -53,11 +54,12 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
     rows = [group_row(name, scores_of_group) for name, scores_of_group in groups]
 
     lines = [f"score {mean:.4f} (token F1 of {len(reference):,} queries)"]
-    body = ""
+    # The table of groups, as text above the score and as HTML for the page.
+    table_as_html = ""
     if rows:
         lines = challenge.align_columns([HEADER, *rows], first_width=30, other_width=11) + lines
         caption = "Score by domain and by need for reasoning"
-        body = pages.part("table", HEADER, rows, caption=caption, stacks=True)
+        table_as_html = pages.part("table", HEADER, rows, caption=caption, stacks=True)
     challenge.write_scores(
         options,
         lines,
@@ -74,7 +76,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
         ],
         rules=describe_rules(options),
         parts={name: float(scores_of_group.mean()) for name, scores_of_group in groups},
-        body=body,
+        body=table_as_html,
     )
 
 
@@ -90,8 +92,9 @@ def best_f1(guesses: list[str], answers: list[str], *, normalise: bool) -> float
 def group_scores(reference: pd.DataFrame, scores: FloatArray) -> list[tuple[str, FloatArray]]:
     """Return the name of each group of queries, such as ``domain: Fact``, and its scores.
 
-    The queries with the same value in a column form a group. Queries without a value in the column
-    form its last group, which is called unknown. A column without any value gives no groups.
+    `reference` has a row for each query, and `scores` holds the score of each query. The queries
+    with the same value in a column of `GROUPINGS` form a group. Queries without a value in the
+    column form its last group, which is called unknown. A column without any value gives no groups.
     """
     groups = []
     for column, name in GROUPINGS.items():

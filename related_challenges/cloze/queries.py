@@ -92,7 +92,7 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
     queries = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            queries[number] = _read_query(f"{path}: line {number}", line, answers)
+            queries[number] = _read_query(f"{path}: line {number}", line, has_answer=answers)
     if not queries:
         raise InputError(f"{path}: is empty, expected a JSON object in each line")
     _require_distinct_ids(path, queries)
@@ -113,19 +113,21 @@ def _require_distinct_ids(path: Path, queries: Mapping[int, Mapping[str, Any]]) 
             )
 
 
-def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
+def _read_query(where: str, line: str, *, has_answer: bool) -> dict[str, Any]:
     """Parse a line into a dict, whose keys are the columns of `read_queries`.
 
-    `where` names the file and the line in messages.
+    `where` names the file and the line in messages. `has_answer` says whether the line must hold
+    the right answers too.
     """
     record = _parse_record(where, line)
+    # Maps each key to the kind of its value. A key that may be missing has a kind that allows None.
     expected_kinds = {
         "qid": _TEXT,
         "query": _TEXT,
         "domain": _TEXT_NUMBER_OR_BOOLEAN,
         "NeedReasoning": _TEXT_NUMBER_OR_BOOLEAN,
     }
-    if answers:
+    if has_answer:
         expected_kinds["answer"] = _LIST_OF_TEXTS
     for key, kind in expected_kinds.items():
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
@@ -139,7 +141,7 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
         "domain": _as_text(record.get("domain")),
         "reasoning": BOOLEANS.get(reasoning.lower(), reasoning),
     }
-    if answers:
+    if has_answer:
         query["answers"] = record["answer"]
     return query
 
@@ -166,7 +168,8 @@ def _parse_json(text: str) -> Any:
 def _require_kind(where: str, value: Any, kind: str) -> None:
     """Raise `InputError` if a value is not of this kind, or if it holds a lone surrogate.
 
-    `where` names the file, the line and the key of the value in the message.
+    `where` names the file, the line and the key of the value in the message. `kind` is _TEXT,
+    _LIST_OF_TEXTS or _TEXT_NUMBER_OR_BOOLEAN. A value of the last kind may be missing (None).
     """
     if kind == _TEXT:
         is_valid = isinstance(value, str) and value != ""
