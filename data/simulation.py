@@ -796,16 +796,17 @@ def _ensure_min_answers(
         if counts.min() >= least:
             return incidence
         replacements = _draw_replacements(rng, incidence.answers, counts, least)
-        # `_pair_numbers` codes each pair of student and question as one number. Look up the numbers
-        # of the pairs that have an answer. This array is large: sort it in place, to save memory.
-        answered = _pair_numbers(incidence.answers, n_questions)
-        answered.sort()
         # Drop replacements that would give a student a question twice. The next turn of the loop
-        # tries other replacements.
+        # tries other replacements. To find them, code each pair of student and question as one
+        # number. `answered` holds the numbers of the pairs that have an answer.
+        answered = _pair_numbers(incidence.answers, n_questions)
+        # The array is large: sort it in place, to save memory.
+        answered.sort()
         is_repeated = _is_in_sorted(_pair_numbers(replacements, n_questions), answered)
         replacements = replacements[~is_repeated]
         # Free the memory of this large array before the tables are copied.
         del answered
+        # Each replacement has the index of the answer that it replaces.
         incidence = _without_answers(incidence, replacements.index)
         quiz = quiz_of_question[replacements["question"]]
         incidence = _add_alone(rng, setting, incidence, cohort, replacements.assign(quiz=quiz))
