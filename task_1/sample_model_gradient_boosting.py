@@ -166,11 +166,12 @@ def weigh_trees(
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
-    # A single fit (the argument 1) is enough to choose a weight. The final trees are the mean of
-    # several fits.
-    models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
+    # The final trees are the mean of several fits. To choose a weight, a single fit is enough.
+    (model,) = fit_trees(
+        features[learned], outcome[learned], random_state, n_fits=1, **more_settings
+    )
     # The second column holds the probability that `outcome` is 1 (true).
-    p_trees = models[0].predict_proba(features[held_out])[:, 1]
+    p_trees = model.predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])
 
 
@@ -188,6 +189,7 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default_in_words = "all whose files are there, except options and distractors"
+    # The help text is the description, followed by the names and the default.
     cli.add_optional_names(
         parser,
         "--features",

@@ -233,16 +233,34 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     `is_wrong` has a row for each student and a column for each question: 1 where the student got
     the question wrong.
     """
+    n_pairs_by_students, most_students = _count_common_students(is_wrong)
+    # Sum from the last element backwards: element m becomes the number of pairs that m or more
+    # students got wrong. The last element is 0, so some element is always small enough.
+    n_pairs = np.cumsum(n_pairs_by_students[::-1])[::-1]
+    is_few_enough = n_pairs <= most_pairs
+    smallest = int(np.flatnonzero(is_few_enough)[0])
+    min_students = max(MIN_COMMON, smallest)
+    questions = np.flatnonzero(most_students >= min_students).astype(np.int32)
+    return min_students, questions
+
+
+def _count_common_students(is_wrong: sparse.csr_array) -> tuple[IntArray, IntArray]:
+    """Count for each pair of questions the students who got both questions wrong.
+
+    Returns two arrays of whole numbers. Element m of the first array is the number of pairs that
+    exactly m students got wrong. Its last element, for one student more than there are, is 0. Pairs
+    that no student got wrong are not counted, so element 0 is 0 too. The second array has an
+    element for each question: the most students who got a pair with this question wrong.
+
+    `is_wrong` has a row for each student and a column for each question: 1 where the student got
+    the question wrong.
+    """
     columns = is_wrong.tocsc()
     n_students, n_questions = is_wrong.shape
-    # Element m is the number of pairs of questions (A, B) for which exactly m students got both A
-    # and B wrong. Here (A, B) and (B, A) count as two pairs, because the loop below meets both. The
-    # last element, for m = n_students + 1, stays 0: the search below always finds an m with few
-    # enough pairs.
+    # The loop below meets each pair of questions (A, B) a second time as (B, A).
     n_ordered_pairs = np.zeros(n_students + 2, np.int64)
-    # For each question B, the number of students who got both A and B wrong. Here A is the question
-    # for which this number is largest.
     most_students = np.zeros(n_questions, np.int64)
+    # To save memory, combine one block of questions at a time with all questions.
     for start in range(0, n_questions, BLOCK):
         # Entry (i, j) is the number of students who got both question `start` + i and question j
         # wrong.
@@ -254,14 +272,7 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
         # A question occurs in several pairs. `maximum.at` takes all of them into account, while an
         # assignment to `most_students[...]` would keep the last pair of each question only.
         np.maximum.at(most_students, both_wrong.col[is_pair], n_common)
-    # Sum from the last element backwards: element m becomes the number of pairs for which at least
-    # m students got both questions wrong. Here (A, B) and (B, A) are one pair, so divide by 2.
-    n_pairs = np.cumsum(n_ordered_pairs[::-1])[::-1] // 2
-    is_few_enough = n_pairs <= most_pairs
-    smallest = int(np.flatnonzero(is_few_enough)[0])
-    min_students = max(MIN_COMMON, smallest)
-    questions = np.flatnonzero(most_students >= min_students).astype(np.int32)
-    return min_students, questions
+    return n_ordered_pairs // 2, most_students
 
 
 # ---- Groups --------------------------------------------------------------------------------------
@@ -270,10 +281,11 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
 def find_groups(pairs: Pairs, threshold: float) -> IntArray:
     """Group items (wrong options of questions) that the same students choose.
 
-    At first each item is a group. Two groups are merged as long as the evidence that the same
-    students choose items of both exceeds `threshold`. The evidence comes from all pairs of an item
-    of one group and an item of the other group: it is the sum of the covariances of these pairs,
-    divided by the square root of the sum of their variances (see `Pairs`).
+    At first each item is a group of its own. Then the two groups with the strongest evidence are
+    merged, again and again, until no evidence exceeds `threshold`. The evidence shows that the same
+    students choose items of both groups. It comes from all pairs of an item of one group and an
+    item of the other group: it is the sum of the covariances of these pairs, divided by the square
+    root of the sum of their variances (see `Pairs`).
 
     Returns the group of each item, -1 for none; int32 (n_items,). Groups are numbered from 0. A
     group has at least two items, all of different questions. An item is an option of a question,
@@ -441,9 +453,9 @@ def predict_with_groups(
         known_residual -= chances.is_chosen - chances.p
         known_variance -= chances.p * (1 - chances.p)
     tendency = known_residual / (known_variance + 1 / spread)
-    # A pair of row and option occurs at most once in `chances`. So no probability is multiplied
+    # A pair of answer and option occurs at most once in `chances`. So no probability is multiplied
     # twice.
-    probability[chances.row, chances.option] *= np.exp(tendency)
+    probability[chances.answer, chances.option] *= np.exp(tendency)
     probability /= probability.sum(axis=1, keepdims=True)
     return probability
 
@@ -456,8 +468,8 @@ class Chances:
     or not the student chose this option. Each array has the shape (n_chances,).
     """
 
-    # The row of the answer in `WrongAnswers`.
-    row: IntArray
+    # The position of the answer in `WrongAnswers`.
+    answer: IntArray
     # The option, from 0.
     option: IntArray
     group: IntArray
@@ -481,18 +493,18 @@ def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     # A row for each wrong answer: the groups of the options of the answer's question.
     group_by_answer = group_by_question[wrong.question]
     # A wrong answer makes a chance with each option of its question that is in a group.
-    row, option = np.nonzero(group_by_answer >= 0)
-    group_of_chance = group_by_answer[row, option]
+    answer, option = np.nonzero(group_by_answer >= 0)
+    group_of_chance = group_by_answer[answer, option]
     # `cell` is one number for the student and the group of a chance. Callers use it to sum over all
     # chances that a student had to choose an option of a group.
-    cell = wrong.student[row].astype(np.int64) * count_groups(group) + group_of_chance
+    cell = wrong.student[answer].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
-        row=row,
+        answer=answer,
         option=option,
         group=group_of_chance,
         cell=cell,
-        p=wrong.probability[row, option].astype(float),
-        is_chosen=wrong.option[row] == option,
+        p=wrong.probability[answer, option].astype(float),
+        is_chosen=wrong.option[answer] == option,
     )
 
 
@@ -606,26 +618,29 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
     For each student and group, the result holds the number of pairs, and the number of pairs that
     the model of answers expects if the first choices are given.
     """
+    # A chance is a wrong answer together with an option of its question that is in a group: the
+    # student may or may not have chosen this option.
     chances = _list_chances(known, group)
     # Each sum below is a sparse array with a row for each student and a column for each group. `*`
     # multiplies such arrays element by element.
     shape = (known.n_students, count_groups(group))
     # How many options of the group the student chose in `known`.
     n_first = _sum_by_student(chances, chances.is_chosen, known, shape)
-    if asked is not known:
-        # Each first choice makes a pair with each second choice of the same student and group.
-        asked_chances = _list_chances(asked, group)
-        n_second = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
-        expected_second = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
-        return Choices(n_pairs=n_first * n_second, n_expected=n_first * expected_second)
-    # A student who chose k options of a group has k · (k − 1) ordered pairs of choices. For each
-    # first choice, the expected number of second choices is the sum of the probabilities of all the
-    # student's chances in the group, without the probability of the first choice itself.
-    sum_of_p = _sum_by_student(chances, chances.p, known, shape)
-    sum_of_p_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
-    return Choices(
-        n_pairs=n_first * n_first - n_first, n_expected=n_first * sum_of_p - sum_of_p_chosen
-    )
+    if asked is known:
+        # A student who chose k options of a group has k · (k − 1) ordered pairs of choices.
+        n_pairs = n_first * n_first - n_first
+        # For each first choice, the expected number of second choices is the sum of the
+        # probabilities of all the student's chances in the group, without the probability of the
+        # first choice itself.
+        sum_of_p = _sum_by_student(chances, chances.p, known, shape)
+        sum_of_p_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
+        n_expected = n_first * sum_of_p - sum_of_p_chosen
+        return Choices(n_pairs=n_pairs, n_expected=n_expected)
+    # Each first choice makes a pair with each second choice of the same student and group.
+    asked_chances = _list_chances(asked, group)
+    n_second = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
+    expected_second = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
+    return Choices(n_pairs=n_first * n_second, n_expected=n_first * expected_second)
 
 
 def _sum_by_student(
@@ -636,7 +651,7 @@ def _sum_by_student(
     `values` has an element for each of the `chances`. A chance is one of the answers `wrong`
     together with an option of its question that is in a group.
     """
-    positions = (wrong.student[chances.row], chances.group)
+    positions = (wrong.student[chances.answer], chances.group)
     return sparse.csr_array((values.astype(float), positions), shape)
 
 

@@ -127,18 +127,20 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
     """Return logits that simpler models than trees predict, shape (rows, n_options - 1).
 
-    Options have ranks: 0 is the right one, 1 the most popular wrong one, and so on. Column r holds
-    the logit of P(rank > r | rank ≥ r). So column 0 holds the logit of P(rank > 0), the probability
+    Each row is an answer. Options have ranks: 0 is the right one, 1 the most popular wrong one, and
+    so on. An answer passes through stages: it stops at stage r if its option has rank r, and goes
+    on to the next stage if its option has a higher rank. Column r of the result holds the logit of
+    P(rank > r | rank ≥ r): an answer that has reached stage r goes on. So column 0 holds the logit
     of a wrong answer.
 
     `table` holds the features of the rows. If it has the columns `model_0`, `model_1`, ..., the
     logits follow from them: these columns hold the log-probabilities of the ranks, by an item
-    response model of options. Otherwise the logits come from other columns:
+    response model of options. Otherwise the logits come from other columns of `table`:
 
-    - column 0 from `model`, the logit of a right answer;
-    - column 1 from `distractor`, the logit of rank 1 given that the answer is wrong;
-    - later columns from `share_0`, `share_1`, ..., the shares of the answers that chose each option
-      of the question.
+    - for stage 0 from `model`, the logit of a right answer;
+    - for stage 1 from `distractor`, the logit of rank 1 given that the answer is wrong;
+    - for later stages from `share_0`, `share_1`, ..., the shares of the answers that chose the
+      option of each rank.
     """
     if "model_0" in table:
         log_p_rank = table[[f"model_{rank}" for rank in range(n_options)]].to_numpy()
@@ -149,9 +151,8 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
         # Column r: the log odds of a higher rank than r against rank r.
         logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
         return logits
-    # An answer stops at stage r if its option has rank r, and goes on if its option has a higher
-    # rank. `model` and `distractor` are logits of stopping at stages 0 and 1. The minus makes them
-    # logits of going on.
+    # `model` and `distractor` are logits of stopping at stages 0 and 1. The minus makes them logits
+    # of going on.
     columns = [-table["model"].to_numpy(), -table["distractor"].to_numpy()]
     share = table[[f"share_{rank}" for rank in range(n_options)]].to_numpy()
     for stage in range(2, n_options - 1):
@@ -234,11 +235,12 @@ def weigh_trees(
     learned, held_out = train_test_split(
         np.arange(len(outcome)), test_size=0.5, stratify=outcome, random_state=random_state
     )
-    # A single fit (the argument 1) is enough to choose a weight. The final trees are the mean of
-    # several fits.
-    models = fit_trees(features[learned], outcome[learned], random_state, 1, **more_settings)
+    # The final trees are the mean of several fits. To choose a weight, a single fit is enough.
+    (model,) = fit_trees(
+        features[learned], outcome[learned], random_state, n_fits=1, **more_settings
+    )
     # The second column holds the probability that `outcome` is 1 (true).
-    p_trees = models[0].predict_proba(features[held_out])[:, 1]
+    p_trees = model.predict_proba(features[held_out])[:, 1]
     return choose_weight(start[held_out], p_trees, outcome[held_out])
 
 
@@ -260,6 +262,7 @@ def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
     of all stages, each multiplied by the share of the answers that reach the stage. A stage with
     fewer trees than another stage keeps the loss after its last tree.
     """
+    # `N_TREES` holds the largest numbers of trees of stages 0 and 1. Later stages have fewer trees.
     # Step 0 is the loss before the first tree.
     n_steps = 1 + max(N_TREES)
     losses = np.zeros(n_steps)
@@ -284,6 +287,7 @@ def build_parser() -> argparse.ArgumentParser:
     # The features `options` are slow. By default, they are computed only if there are at most
     # `MAX_ANSWERS_OF_OPTIONS` training answers (with contexts, `MAX_ANSWERS_WITH_CONTEXTS`).
     default_in_words = "all whose files are there; options only with few answers"
+    # The help text is the description, followed by the names and the default.
     cli.add_optional_names(
         parser,
         "--features",

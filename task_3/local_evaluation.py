@@ -118,6 +118,7 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     input_dir = options.input_dir or official.parent
     # The file with the experts' judgements.
     reference = cli.input_file(input_dir, options.ref_data or official.name)
+    # The phase `OWN` if the judgements are from a panel of the user's own.
     phase = TASK_3.phase_of(options.phase, options.ref_data)
     # Remove the scores of an earlier run, so that they do not stay if this run fails.
     inputs = [submitted, reference, template, *options.rankings]
@@ -127,14 +128,20 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     rivals, notes = read_rivals(options.rankings, reference, template)
 
     matched = ranking.match(submitted, reference, template, phase, options.missing)
-    evaluation, page_values = ranking.explain(matched, ranking.score(matched), rivals=rivals)
-    evaluation = replace(evaluation, doubts=doubts, made_from=simulated_ranking(submitted, phase))
+    score = ranking.score(matched)
+    # `evaluation` is the record of the score, `page_values` are the values that its page shows.
+    evaluation, page_values = ranking.explain(matched, score, rivals=rivals)
+    # The score counts as simulated if the reference or a file in `made_from` is simulated.
+    made_from = ranking_if_simulated(submitted, phase)
+    evaluation = replace(evaluation, doubts=doubts, made_from=made_from)
 
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
-    # One of the facts, `ranking.LUCK`, is a sentence on the scores that random rankings reach by
-    # chance. The score of every ranking is its agreement with the expert with whom it agrees most.
-    random_rankings = dict(evaluation.facts)[ranking.LUCK]
-    lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
+    # The facts are pairs of a title and a text. The text with the title `ranking.LUCK` is a sentence
+    # on the scores that random rankings reach by chance.
+    facts = dict(evaluation.facts)
+    sentence_on_luck = facts[ranking.LUCK]
+    # The score is the ranking's agreement with the expert with whom it agrees most.
+    lines.append(f"score {evaluation.score.value:.4f} (best expert); {sentence_on_luck}")
     lines += [describe_rival(rival) for rival in page_values["rivals"]]
     lines += notes
     score_files.publish(
@@ -209,7 +216,7 @@ def describe_rival(rival: ranking.Rival) -> str:
     )
 
 
-def simulated_ranking(submitted: Path, phase: str) -> list[Path]:
+def ranking_if_simulated(submitted: Path, phase: str) -> list[Path]:
     """Return a list with the ranking's file if this file makes the score simulated, else no file.
 
     A score is simulated if it comes from simulated data. Usually the experts' file shows whether
@@ -240,9 +247,10 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     # The split writes the second half of the students to the file that holds the held-out answers
     # in the other tasks.
     second_half = folder / TASK_3.local_answers
-    # Check that both halves come from the present training file, that the ranking comes from the
-    # present first half, and that the other files that it was made from have not changed since.
+    # Both halves must come from the present training file.
     provenance.require_current([first_half, second_half])
+    # The ranking must come from the present first half, and the other files that the ranking was
+    # made from must not have changed since.
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
     common_questions = find_common_questions(first_half, second_half)
@@ -254,6 +262,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         raise InputError(f"{folder}: {len(ranks)} questions are answered in both halves, too few")
     evaluation, lines = explain_halves(ranks, submitted, second_half)
     evaluation = replace(evaluation, doubts=entry_origin.find_doubts(origin))
+    # Add a line if there is an older ranking, which is not scored.
     lines += name_older(options, TASK_3, submitted)
     kendall = evaluation.parts["Kendall"]
     score_files.publish(options.output_dir, evaluation, lines, figures={"kendall": kendall})
@@ -327,18 +336,18 @@ def require_same_split(submitted: Path, origin: provenance.Provenance, first_hal
 
 
 def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template: Path) -> pd.Series:
-    """Rank by the other half of the students, with the script that made the ranking `submitted`.
+    """Rank by the second half of the students, with the script that made the ranking `submitted`.
 
     Returns
     -------
     Series
-        The rank of each question by the other half, by QuestionId; 1 is the best.
+        The rank of each question by the second half, by QuestionId; 1 is the best.
     """
     # Import the kit's tools only here: nothing but the local split needs them.
     from tools import script_runs
 
-    # Run the command again. Of its flags that name paths, keep only --metadata_dir and those that
-    # name the files of the answers and of the template.
+    # `command_to_repeat` leaves out the flags that name paths, except --metadata_dir and these flags
+    # for the files of the answers and of the template.
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:
@@ -349,6 +358,7 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     if "--seed" in script_runs.declared_flags(script):
         # With the same seed, both runs would draw the same random numbers and agree too well.
         flags += ["--seed", str((origin.seed or 0) + 1)]
+    # --local=second makes the script read the second half instead of the first half.
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
