@@ -136,8 +136,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     evaluation = replace(evaluation, doubts=doubts, made_from=made_from)
 
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
-    # The facts are pairs of a title and a text. The text with the title `ranking.LUCK` is a sentence
-    # on the scores that random rankings reach by chance.
+    # Each fact has a title and a text. The text with the title `ranking.LUCK` is a sentence on the
+    # scores that random rankings reach by chance.
     facts = dict(evaluation.facts)
     sentence_on_luck = facts[ranking.LUCK]
     # The score is the ranking's agreement with the expert with whom it agrees most.
@@ -346,8 +346,8 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     # Import the kit's tools only here: nothing but the local split needs them.
     from tools import script_runs
 
-    # `command_to_repeat` leaves out the flags that name paths, except --metadata_dir and these flags
-    # for the files of the answers and of the template.
+    # `command_to_repeat` leaves out the flags that name paths, except --metadata_dir and these
+    # flags, which are for the files of the answers and of the template.
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:

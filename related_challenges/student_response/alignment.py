@@ -186,11 +186,11 @@ def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> 
 
     Parameters
     ----------
-    words : csr_array, shape (rows, words)
-        The words that each row has, as stored values.
+    words : csr_array, shape (rows, words of the vocabulary)
+        A value is stored where a row has a word.
     compute : callable
-        Computes the values of m rows that have the same number of words, k. Its argument has the
-        shape (m, k) and holds the positions in ``words.data`` of each row's words. It returns m
+        Computes the values of m rows that have the same number of words, k. Its argument has a line
+        for each of these rows: the k positions in ``words.data`` of the row's words. It returns m
         values.
     """
     result = np.zeros(words.shape[0])
@@ -200,14 +200,14 @@ def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> 
         rows = np.flatnonzero(n_words == k)
         # A row's words are stored one after the other in ``words.data``, from this position on.
         first_position = words.indptr[rows]
-        # Row i of `positions` holds the k positions of the words of the row rows[i].
+        # Line i of `positions` holds the k positions of the words of the row rows[i].
         positions = first_position[:, None] + np.arange(k)
         result[rows] = compute(positions)
     return result
 
 
-def matched_share(matched: MatchedWords, weight: FloatArray) -> FloatArray:
-    """For each row, return the mean similarity of its words, weighted by `weight`, shape (rows,).
+def mean_similarity(matched: MatchedWords, weight: FloatArray) -> FloatArray:
+    """Return the mean similarity of each row's words, weighted by `weight`, shape (rows,).
 
     Parameters
     ----------
@@ -219,12 +219,12 @@ def matched_share(matched: MatchedWords, weight: FloatArray) -> FloatArray:
     weights = weight[matched.words.indices]
     similarities = matched.similarity
 
-    def share(positions: IntArray) -> FloatArray:
+    def weighted_mean(positions: IntArray) -> FloatArray:
         row_weights = weights[positions]
         sums = np.vecdot(row_weights, similarities[positions])
         return np.asarray(sums / row_weights.sum(axis=1))
 
-    return reduce_rows(matched.words, share)
+    return reduce_rows(matched.words, weighted_mean)
 
 
 class TextWords:
@@ -291,11 +291,13 @@ class Matches:
         # For each pair, the row of its answer's text.
         pair_answer = answer[self.answer_of_pair]
         self._words = TextWords(different_texts)
+        # This sets `answer_words`, `new_words`, `missing_words` and the attributes `matched_…`.
         self._match_words(answer, question, pair_answer, pair_reference)
         self.pair_features = pd.DataFrame(
             self._content_word_features(pair_answer, pair_reference)
             | self._ngram_features(pair_answer, pair_reference)
-            | self._spelling_and_symbol_features(pair_answer, pair_reference)
+            | self._same_word_features(pair_answer, pair_reference)
+            | self._negation_and_length_features(pair_answer, pair_reference)
         )
         self.answer_features = self._length_and_kind_features(answer, question, pair_reference)
 
@@ -338,17 +340,17 @@ class Matches:
         is_matched = nearest_in_answer > 0
         self.missing_words = reference_words - reference_words.multiply(is_matched)
         # Compare the answer and the reference of each pair.
-        self.matched_pairs = BothWays(
+        self.matched_words = BothWays(
             recall=match_words(reference_words, nearest_in_answer),
             precision=match_words(is_in_text[pair_answer], nearest_in_reference),
         )
         # Compare the new words of each text with all words of the other text.
-        self.matched_new = BothWays(
+        self.matched_new_words = BothWays(
             recall=match_words(new_in_reference, nearest_in_answer),
             precision=match_words(self.new_words[self.answer_of_pair], nearest_in_reference),
         )
         # Compare each answer with its question, as if the question were a reference.
-        self.matched_questions = BothWays(
+        self.matched_with_question = BothWays(
             recall=match_words(is_in_text[question], nearest[answer]),
             precision=match_words(self.answer_words, nearest[question]),
         )
@@ -368,15 +370,15 @@ class Matches:
         # of the answer and to the nearest content word of the reference, shape (pairs, words) each.
         nearest_in_answer = self._words.nearest_content[pair_answer]
         nearest_in_reference = self._words.nearest_content[pair_reference]
+        # Look up the similarities of each reference's content words to the answer, and of each
+        # answer's content words to the reference.
+        for_recall = match_words(content[pair_reference], nearest_in_answer)
+        for_precision = match_words(content[pair_answer], nearest_in_reference)
         # All content words have the same weight.
         weight = np.ones(content.shape[1])
-        # Compare the content words of each reference with the answer, then the content words of
-        # each answer with the reference.
-        matched_in_reference = match_words(content[pair_reference], nearest_in_answer)
-        matched_in_answer = match_words(content[pair_answer], nearest_in_reference)
         return {
-            "recall of content words": matched_share(matched_in_reference, weight),
-            "precision of content words": matched_share(matched_in_answer, weight),
+            "recall of content words": mean_similarity(for_recall, weight),
+            "precision of content words": mean_similarity(for_precision, weight),
         }
 
     def _ngram_features(
@@ -399,12 +401,14 @@ class Matches:
             features[f"precision of {name}"] = n_shared / n_ngrams[pair_answer]
         return features
 
-    def _spelling_and_symbol_features(
+    def _same_word_features(
         self, pair_answer: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return features of pairs: words spelt the same, symbols, negations and lengths.
+        """Return features of pairs: words and symbols that both texts spell the same.
 
-        Symbols are numbers and single letters.
+        Symbols are numbers and single letters. Recall is the share of the reference's words or
+        symbols that the answer has. Precision is the share of the answer's symbols that the
+        reference has.
         """
         texts = self._words
         is_in_text = texts.is_in_text
@@ -417,21 +421,30 @@ class Matches:
         # counts symbols: the symbols that both texts of a pair have, and all symbols of each text.
         n_same_symbols = same_words @ texts.is_symbol
         n_symbols = is_in_text @ texts.is_symbol
-        # Recall is the share of the reference's symbols that the answer has. Precision is the share
-        # of the answer's symbols that the reference has.
         for name, pair_text in (("recall", pair_reference), ("precision", pair_answer)):
             share = n_same_symbols / np.maximum(n_symbols[pair_text], 1)
             # The share is 1 for a text without symbols, since none of its symbols is missing.
             has_symbols = n_symbols[pair_text] > 0
             features[f"{name} of symbols"] = np.where(has_symbols, share, 1)
-        has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
+        return features
+
+    def _negation_and_length_features(
+        self, pair_answer: IntArray, pair_reference: IntArray
+    ) -> dict[str, FloatArray]:
+        """Return features of pairs: whether only one text is negated, and the ratio of lengths."""
+        texts = self._words
+        has_negation = (texts.is_in_text @ texts.is_negation > 0).astype(float)
         # 1 if only the answer has a negation, -1 if only the reference has a negation, otherwise 0.
         negation_difference = has_negation[pair_answer] - has_negation[pair_reference]
-        features["negated unlike the reference"] = negation_difference
-        n_words = texts.n_words
-        length_ratio = (n_words[pair_answer] + 1) / (n_words[pair_reference] + 1)
-        features["log of the ratio of lengths"] = np.log(length_ratio)
-        return features
+        # Adding 1 keeps the ratio and its logarithm finite for texts without words.
+        length = texts.n_words + 1
+        length_ratio = length[pair_answer] / length[pair_reference]
+        return {
+            # 1 if only the answer has a negation, -1 if only the reference has one, otherwise 0.
+            "negated unlike the reference": has_negation[pair_answer]
+            - has_negation[pair_reference],
+            "log of the ratio of lengths": np.log(length_ratio),
+        }
 
     def _length_and_kind_features(
         self, answer: IntArray, question: IntArray, pair_reference: IntArray
@@ -499,8 +512,8 @@ class Matches:
         # For each pair of an answer and a reference: recall, precision and F1 of all words, then
         # recall, precision and F1 of the new words, which are not in the question.
         pairs = pd.DataFrame(
-            matched_shares(self.matched_pairs, weight, "")
-            | matched_shares(self.matched_new, weight, " of what is new")
+            recall_precision_f1(self.matched_words, weight, suffix="")
+            | recall_precision_f1(self.matched_new_words, weight, suffix=" of what is new")
         )
         pairs = pairs.join(self.pair_features)
         pairs["largest weight of a missing word"] = largest_weights(self.missing_words, weight)
@@ -538,9 +551,12 @@ class Matches:
         answer matches its question, and how large the weights of the answer's words are. The other
         features are `answer_features`, which do not depend on the weights.
         """
+        # `recall` has the words of the question, with their similarities to the answer. `precision`
+        # has the words of the answer, with their similarities to the question.
+        matched = self.matched_with_question
         features = {
-            "recall of the question": matched_share(self.matched_questions.recall, weight),
-            "precision of the question": matched_share(self.matched_questions.precision, weight),
+            "recall of the question": mean_similarity(matched.recall, weight),
+            "precision of the question": mean_similarity(matched.precision, weight),
         }
         # These four features are in `answer_features` too. They are added before the other features
         # because the order of the features affects the results of models (see `describe`).
@@ -563,13 +579,15 @@ def mean_weights(words: csr_array, weight: FloatArray) -> FloatArray:
     return reduce_rows(words, lambda positions: weight[words.indices[positions]].mean(axis=1))
 
 
-def matched_shares(matched: BothWays, weight: FloatArray, suffix: str) -> dict[str, FloatArray]:
+def recall_precision_f1(
+    matched: BothWays, weight: FloatArray, suffix: str
+) -> dict[str, FloatArray]:
     """Return recall, precision and F1 of weighted words, each of shape (pairs,).
 
     `suffix` is added to the names of these features.
     """
-    recall = matched_share(matched.recall, weight)
-    precision = matched_share(matched.precision, weight)
+    recall = mean_similarity(matched.recall, weight)
+    precision = mean_similarity(matched.precision, weight)
     total = recall + precision
     f1 = 2 * recall * precision / np.where(total, total, 1)
     return {f"recall{suffix}": recall, f"precision{suffix}": precision, f"f1{suffix}": f1}
