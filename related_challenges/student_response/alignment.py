@@ -440,9 +440,7 @@ class Matches:
         length = texts.n_words + 1
         length_ratio = length[pair_answer] / length[pair_reference]
         return {
-            # 1 if only the answer has a negation, -1 if only the reference has one, otherwise 0.
-            "negated unlike the reference": has_negation[pair_answer]
-            - has_negation[pair_reference],
+            "negated unlike the reference": negation_difference,
             "log of the ratio of lengths": np.log(length_ratio),
         }
 
