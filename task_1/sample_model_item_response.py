@@ -32,7 +32,7 @@ import numpy as np
 TASK = 1
 # --help shows this text as the default of some flags: without the flag, the model chooses the
 # setting by predicting answers that are held out.
-CHOSEN = "chosen by held-out answers"
+DEFAULT_IN_WORDS = "chosen by held-out answers"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -42,10 +42,13 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     add_save_flag(parser)
-    help_text = "number of abilities"
-    cli.add_optional_number(parser, "--dimensions", CHOSEN, help_text, parse=int, metavar="K")
+    cli.add_optional_number(
+        parser, "--dimensions", DEFAULT_IN_WORDS, "number of abilities", parse=int, metavar="K"
+    )
     help_text = "probability of guessing right"
-    cli.add_optional_number(parser, "--guessing", CHOSEN, help_text, parse=float, metavar="P")
+    cli.add_optional_number(
+        parser, "--guessing", DEFAULT_IN_WORDS, help_text, parse=float, metavar="P"
+    )
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 
@@ -58,6 +61,8 @@ def main() -> None:
     # Read which answers are right, but not which options were chosen. Read the AnswerIds too, by
     # which the metadata name the quiz of each answer.
     answers = read_answers(paths.train, options=False, ids=True)
+    # A context is a quiz or, if quizzes are unknown, a cluster of questions that the same students
+    # answer. The model learns an effect of each student in each context.
     train_context, template_context = find_contexts(answers, template, paths.metadata)
     log_event = run_log.open_log(options.log)
 

@@ -154,6 +154,8 @@ def fit(
     k = options.dimensions
     n_students, n_questions = answers.shape
     rng = np.random.default_rng(options.seed)
+    # Start near the prior means. Without the random differences, whose standard deviation is 0.1,
+    # the loadings of all abilities but the first would stay 0.
     questions = rng.normal(prior.mean, 0.1, (n_questions, 1 + k)).astype(np.float32)
     # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
     # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.

@@ -130,7 +130,10 @@ class PartialVAE(nn.Module):
         `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
         each pair's student, `question` the number of each pair's question.
         """
+        # `loading` has the shape (questions, k): the easiness of each question multiplies the k
+        # slopes.
         loading = self.loading + self.easiness[:, None] * self.loading_slope + self.own_loading
+        # Multiply the k loadings of the pair's question by the z of the pair's student.
         # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
         # fixed order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)

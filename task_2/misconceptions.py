@@ -146,7 +146,7 @@ def main() -> None:
     writing.require_writable_folder(options.output_dir)
     answers = read_answers(train, options=True, ids=True)
     context = find_context(answers, options.metadata_dir, ending)
-    found = find(answers, context, options.seed)
+    found = find_and_check(answers, context, options.seed)
 
     subjects = metadata.list_subject_names(options.metadata_dir, found.question_id, options.tasks)
     # Only the questions of tasks 3/4 have images. Only these questions have pages of their own in
@@ -154,23 +154,25 @@ def main() -> None:
     has_images = options.tasks == "3/4"
     images_dir = options.images_dir if has_images else None
     report_dir = options.output_dir / "question_report" if has_images else None
-    described = describe(found, answers, subjects, images_dir, report_dir)
-    contents = {
-        options.output_dir / PAGE: render(described, found, answers, provenance.origin_of(train)),
-        options.output_dir / TABLE: tabulate(described).to_csv(index=False, lineterminator="\n"),
-    }
-    writing.write_files(contents)
-    print(f"written: {cli.show(options.output_dir / PAGE)} ({len(described):,} groups) and .csv")
+    described = describe_groups(found, answers, subjects, images_dir, report_dir)
+    page = render(described, found, answers, provenance.origin_of(train))
+    table = tabulate(described).to_csv(index=False, lineterminator="\n")
+    page_path = options.output_dir / PAGE
+    writing.write_files({page_path: page, options.output_dir / TABLE: table})
+    print(f"written: {cli.show(page_path)} ({len(described):,} groups) and .csv")
 
 
 def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntArray:
-    """Return the contexts in which each answer was given, as numbers, int32.
+    """Return the contexts in which each answer was given, as numbers, int32 (answers, columns).
 
     A context is a quiz that a class takes. If quizzes are not known, a context is a cluster of
     questions that the same students answer. The model of answers learns an effect of each student
-    in each context. The shape is (answers, columns). If contexts are quizzes, there is one column.
-    If they are clusters, there is a column for each level of clusters, from the largest clusters to
-    the smallest. `ending` is the end of the files' names, such as task_3_4.csv.
+    in each context.
+
+    If contexts are quizzes, there is one column. If they are clusters, there is a column for each
+    level: the clusters of a level are divided into the smaller clusters of the next level.
+
+    The metadata are in the file answer_metadata_ with this `ending`, such as task_3_4.csv.
     """
     path = metadata.find(metadata_dir, f"answer_metadata_{ending}")
     # The class and the quiz of each answer, if the metadata are there.
@@ -190,7 +192,7 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
 # ---- Finding groups ------------------------------------------------------------------------------
 
 
-def find(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
+def find_and_check(answers: pd.DataFrame, context: IntArray, seed: int) -> Found:
     """Find groups of wrong options, and check them on students who took no part in the search.
 
     A model of answers (item response) says how probable each option is. The answers of a first part
@@ -256,7 +258,7 @@ def draw_parts(n_students: int, seed: int) -> IntArray:
 # ---- What people see -----------------------------------------------------------------------------
 
 
-def describe(
+def describe_groups(
     found: Found,
     answers: pd.DataFrame,
     subjects: list[list[str]],

@@ -52,7 +52,10 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
-    cli.add_optional_names(parser, "--models", "some of", list(N_FITS), default_in_words="all")
+    # The help text is the description, followed by the names and the default.
+    cli.add_optional_names(
+        parser, "--models", description="some of", names=list(N_FITS), default_in_words="all"
+    )
     cli.add_number(parser, "--seed", 0, "seed of the models")
     return parser
 
@@ -62,6 +65,7 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
+    # The names of the models; by default, all models that have a number of fits.
     models = options.models or list(N_FITS)
     # For each model, a list of commands: each fits the model with another seed.
     commands = [list_commands(name, options.seed) for name in models]

@@ -182,7 +182,8 @@ def list_decisions(
     decisions = np.arange(most_decisions)
     # Whether each answer (row) takes each decision of its question (column).
     is_taken = rank[:, None] >= decisions
-    is_taken &= n_decisions[question][:, None] > decisions
+    # Leave out the decisions that the question does not have.
+    is_taken &= decisions < n_decisions[question][:, None]
     answer_row, decision = np.nonzero(is_taken)
     is_yes = (rank[answer_row] == decision).astype(np.float32)
     column = most_decisions * question[answer_row] + decision
@@ -243,6 +244,8 @@ def fit(
     k = options.dimensions
     n_students, n_decisions = choices.shape
     rng = np.random.default_rng(options.seed)
+    # Start near the prior means. Without the random differences, whose standard deviation is 0.1,
+    # the loadings of all abilities but the first would stay 0.
     decisions = rng.normal(prior.mean, 0.1, (n_decisions, 1 + k)).astype(np.float32)
     # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
     # element of the decision's vector. The large penalty 1e8 keeps the 1 from changing.

@@ -159,7 +159,10 @@ class PartialVAE(nn.Module):
         each pair's student, `question` the number of each pair's question. The result has the shape
         (pairs, categories).
         """
+        # `loading` has the shape (questions, categories, k): the popularity of each question's
+        # category multiplies the k slopes of the category.
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
+        # Multiply the k loadings of each category by the z of the pair's student.
         # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
         # fixed order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]

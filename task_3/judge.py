@@ -92,11 +92,13 @@ def write_page(options: argparse.Namespace) -> None:
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question_ids = read_ranking_template(template)
     # The page needs no features from metadata, so read the answers alone.
-    data = features.read_for_features([], train, question_ids, None)
+    data = features.read_for_features([], train, question_ids, metadata_dir=None)
     pairs = choose_pairs(options, template, question_ids, data)
     origin = provenance.origin_of(train)
     # The browser stores the judgements under this key. A page with other pairs has another key.
     key = sha256(f"{origin} {pairs.tolist()}".encode()).hexdigest()[:16]
+    # The page's script reads these settings.
+    settings = {"pairs": pairs.tolist(), "key": f"judge-{key}", "origin": origin}
     cards = make_cards(np.unique(pairs), data, options.metadata_dir, options.images_dir)
     page = pages.render(
         "judge.html",
@@ -109,7 +111,7 @@ def write_page(options: argparse.Namespace) -> None:
         few=FEW_ANSWERS,
         # The page writes numbers by this function.
         decimal=decimal,
-        settings={"pairs": pairs.tolist(), "key": f"judge-{key}", "origin": origin},
+        settings=settings,
     )
     writing.write_files({page_path: page})
     print(f"{len(pairs)} pairs of {len(cards)} questions; open the page in a browser")

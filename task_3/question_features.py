@@ -115,8 +115,10 @@ def read_for_features(
             raise InputError(f"{train}: column 'AnswerId' is missing, but the metadata need it")
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
         ids = answers["AnswerId"].to_numpy()
-        details = metadata.read_circumstances(answer_metadata, ids, columns=columns)
-        answers = answers.assign(**details[["Confidence", "GroupId", "QuizId"]])
+        circumstances = metadata.read_circumstances(answer_metadata, ids, columns=columns)
+        # Add only the columns that were read: the others hold no values.
+        names_read = [column.name for column in columns]
+        answers = answers.assign(**circumstances[names_read])
     data = number_answers(answers, question_id)
     if _QUESTION_METADATA in files:
         ids = data.questions.index.to_numpy()
@@ -341,6 +343,7 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     n_students = data.answers["student_code"].max() + 1
     data = feature.relevant_answers(data)
     value = feature.values(data)
+    # Some features do not depend on chance, or have been shrunk already.
     if not feature.is_shrunk:
         return value
     noise = _estimate_noise(feature, data, n_students, seed)

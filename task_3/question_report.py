@@ -91,8 +91,10 @@ def main() -> None:
     }
 
     page_by_path = {}
+    # With --question, write the pages on these questions only.
     question_ids = options.question
     if not question_ids:
+        # Write the page on the ranking, and the pages on its best and its worst questions.
         ends = find_ends(questions)
         question_ids = [*ends["best"].index, *ends["worst"].index]
         path = options.output_dir / "ranking.html"
