@@ -25,6 +25,8 @@ N_USERS = 900
 N_ITEMS = 500
 N_THEMES = 20
 N_SUCCESSORS = 4
+# The popularity of the n-th item is 1 / n to this power.
+POPULARITY_POWER = 0.7
 # At each step, a user goes on to a successor of the current item with this probability, and
 # otherwise to the next popular item.
 FOLLOW_PROBABILITY = 0.75
@@ -74,17 +76,17 @@ def write_sample(folder: Path, seed: int) -> None:
 def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     """Return the clicks of all users in random order: user_id, item_id and time from 0 to 1."""
     theme = rng.integers(N_THEMES, size=N_ITEMS)
-    # The popularity of items follows a power law.
-    popularity = (1 / np.arange(1, N_ITEMS + 1)) ** 0.7
+    popularity = (1 / np.arange(1, N_ITEMS + 1)) ** POPULARITY_POWER
     # Users often click a successor of an item after the item. The successors are drawn from the
     # items of the same theme. An item may be drawn twice.
     successors = []
     for item in range(N_ITEMS):
         items_of_theme = np.flatnonzero(theme == theme[item])
         successors.append(rng.choice(items_of_theme, N_SUCCESSORS))
-    popular = rng.choice(N_ITEMS, (N_USERS, N_POPULAR), p=popularity / popularity.sum())
+    # A row of items for each user. Popular items are drawn more often.
+    items_of_users = rng.choice(N_ITEMS, (N_USERS, N_POPULAR), p=popularity / popularity.sum())
     parts = []
-    for user, popular_items in enumerate(popular):
+    for user, popular_items in enumerate(items_of_users):
         # An ordered set: its keys are the items clicked, each once.
         clicked: dict[int, None] = {}
         # The user starts at the first popular item in the list. In each step, the user clicks the

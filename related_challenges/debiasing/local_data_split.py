@@ -15,6 +15,7 @@ phase, without the masked clicks.
 """
 
 import argparse
+from collections.abc import Sequence
 
 from common import cli, layout, writing
 from common.errors import InputError
@@ -38,15 +39,34 @@ def main() -> None:
     target = options.output_dir
     if target.resolve() == source.resolve():
         raise InputError(f"{target}: holds the files to be split, expected another --output_dir")
+    phases = clicks.find_phases(source)
+    tables = mask_clicks(source, phases)
+    path = target / clicks.ANSWERS
+    # The published test clicks hold the answers of this split, so a model must not read them. The
+    # record names the files of these clicks, and the evaluation refuses a submission whose model
+    # has read such a file. Every model may read the files of the training clicks, so the record
+    # does not name them.
+    writing.write_files(
+        {target / name: table for name, table in tables.items()},
+        header=False,
+        record=target / layout.RECORD_OF_FILE[clicks.ANSWERS],
+        made_from=[source / clicks.TEST_CLICKS.format(phase) for phase in phases],
+    )
+    print(f"written: {cli.show(path)} and the test files of {len(phases)} phases beside it")
+
+
+def mask_clicks(source: Path, phases: Sequence[int]) -> dict[str, pd.DataFrame]:
+    """Mask the latest click of every test user; return the tables of the split by file name.
+
+    For each phase, the tables are the test clicks without the masked ones, the times of the masked
+    clicks, and the masked clicks. One more table holds the answers of all phases.
+    """
     # For each phase: its number, the known clicks and the masked clicks.
     known_and_masked = []
     tables = {}
-    test_paths = []
-    for phase in clicks.find_phases(source):
+    for phase in phases:
         train = clicks.read_clicks(source / clicks.TRAIN_CLICKS.format(phase))
-        test_path = source / clicks.TEST_CLICKS.format(phase)
-        test_paths.append(test_path)
-        test = clicks.read_clicks(test_path)
+        test = clicks.read_clicks(source / clicks.TEST_CLICKS.format(phase))
         masked, rest = clicks.split_latest(test)
         known_clicks = pd.concat([train, rest])
         known_and_masked.append((phase, known_clicks, masked))
@@ -57,20 +77,7 @@ def main() -> None:
     # phases. The challenge's second score counts only users whose item is rare, so the answers hold
     # the degree of each item.
     tables[clicks.ANSWERS] = clicks.add_degrees(known_and_masked)
-    path = target / clicks.ANSWERS
-    # The published test clicks hold the answers of this split, so a model must not read them. The
-    # record names the files of these clicks, and the evaluation refuses a submission whose model
-    # has read such a file. Every model may read the files of the training clicks, so the record
-    # does not name them.
-    writing.write_files(
-        {target / name: table for name, table in tables.items()},
-        header=False,
-        record=target / layout.RECORD_OF_FILE[clicks.ANSWERS],
-        made_from=test_paths,
-    )
-    print(
-        f"written: {cli.show(path)} and the test files of {len(known_and_masked)} phases beside it"
-    )
+    return tables
 
 
 if __name__ == "__main__":

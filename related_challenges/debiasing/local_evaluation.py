@@ -46,6 +46,8 @@ def main() -> None:
 
     The score is a sum over the phases that count; see `clicks.phases_that_count`.
     """
+    # `clicks.answer_files` finds the files with the clicks to predict. A submission is refused if
+    # its model has read one of them.
     options = challenge.start_evaluation(build_parser(), clicks.answer_files)
     # --final_stage is short for --phase 9 --official_sum.
     if options.final_stage:

@@ -78,6 +78,8 @@ def score_items(phase: recommend.Phase) -> csr_array:
     features = np.concatenate([part_features for part_features, _ in training_parts])
     is_clicked = np.concatenate([part_is_clicked for _, part_is_clicked in training_parts])
     n_clicks = count_clicks(phase)
+    # The items to rank for each test user, the items that are similar to each item, and a vector
+    # for each item.
     candidates, neighbours, vectors = find_candidates(phase)
     if not is_clicked.any():
         raise InputError(
@@ -119,13 +121,15 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
     # The part is every `N_PARTS`-th training user, from position `number` on. These users are the
     # test users of `masked`. For each test user, `answer` holds the item of the masked click.
     masked, answer = mask_latest(phase, training_users[number::N_PARTS])
+    # The candidates of each test user, the items that are similar to each item (neighbours), and a
+    # vector for each item.
     candidates, neighbours, vectors = find_candidates(masked)
     # For each candidate, the position of its user among the test users, and so in `answer`.
     masked_row = candidates["test_row"].to_numpy()
     is_clicked = candidates["item"].to_numpy() == answer[masked_row]
     # Leave out users whose masked item is not among their candidates: they have no right candidate
     # to learn from.
-    n_right_candidates = np.bincount(masked_row, is_clicked, len(answer))
+    n_right_candidates = np.bincount(masked_row, weights=is_clicked, minlength=len(answer))
     has_answer = n_right_candidates > 0
     n_candidates = np.bincount(masked_row, minlength=len(answer))
     # Draw about N_WRONG candidates of each user: draw a candidate if a random number from 0 to 1,
@@ -145,12 +149,15 @@ def describe(
 ) -> NDArray[np.float32]:
     """Describe candidates by features for the boosting.
 
+    A candidate is a pair of a test user and an item that the user may click next.
+
     Parameters
     ----------
     phase : Phase
         Clicks of the phase.
     neighbours, vectors, candidates
-        Neighbours, vectors and candidates as `find_candidates` returns them.
+        As `find_candidates` returns them: the items that are similar to each item, a vector for
+        each item, and the candidates with their scores.
 
     Returns
     -------
@@ -170,6 +177,8 @@ def describe(
     latest = latest_of_user[user]
     latest_item = phase.item[latest]
     features: dict[str, Any] = {
+        # The score, the rank by score, the score as a share of the user's best score, and the
+        # cosine of the vectors of item and user.
         "score": candidates["score"],
         "rank": candidates["rank"],
         "share": candidates["share"],
@@ -287,7 +296,10 @@ def user_features(
     of the click to predict.
     """
     popularity = np.log(n_item_clicks)
-    popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)
+    # For each user, the sum over the items that the user clicked.
+    popularity_sum = np.bincount(
+        phase.user, weights=popularity[phase.item], minlength=phase.n_users
+    )
     return {
         "clicks of the user": n_clicks[user],
         "time since the latest click": query_time - phase.time[latest],

@@ -30,7 +30,7 @@ Recommendations = dict[int, list[int]]
 
 @dataclass
 class _Faults:
-    """The faults of a submission, each list in the order of the rows."""
+    """The faults of a submission: a text for each, each list in the order of the rows."""
 
     wrong_length: list[str] = field(default_factory=list)
     # Descriptions of the faulty cells in each column; the key is the position of the column.
@@ -126,25 +126,26 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
     A message shows the first fault of its kind. Only faulty cells have several messages: one for
     each column, which shows several of the column's faulty cells.
     """
-    # If several rows have a fault, `_count` adds their number to the message.
+    # If several rows have a fault, `_number_in_brackets` adds their number to the message.
     if faults.wrong_length:
         first = faults.wrong_length[0]
-        report(f"{source.name}: {first}{_count(faults.wrong_length)}; is the file cut off?")
+        number = _number_in_brackets(faults.wrong_length)
+        report(f"{source.name}: {first}{number}; is the file cut off?")
     for position, cells in sorted(faults.cells.items()):
         shown = cells[: reading.SHOWN]
         column = COLUMNS[position]
         reading.report_cells(source, column, shown, len(cells), EXPECTED_CELL, report)
     if faults.repeated_users:
         first = faults.repeated_users[0]
-        count = _count(faults.repeated_users)
-        report(f"{source.name}: column '{COLUMNS[0]}': {first}{count}, expected each once")
+        number = _number_in_brackets(faults.repeated_users)
+        report(f"{source.name}: column '{COLUMNS[0]}': {first}{number}, expected each once")
     if faults.repeated_items:
         first = faults.repeated_items[0]
-        count = _count(faults.repeated_items)
-        report(f"{source.name}: {first}{count}, expected {N_RECOMMENDED}")
+        number = _number_in_brackets(faults.repeated_items)
+        report(f"{source.name}: {first}{number}, expected {N_RECOMMENDED}")
 
 
-def _count(faults: Sequence[str]) -> str:
+def _number_in_brackets(faults: Sequence[str]) -> str:
     """Say how many rows have a fault, for a message that shows the first of them only.
 
     If only one row has the fault, return an empty text.
