@@ -16,6 +16,7 @@ phase, without the masked clicks.
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from common import cli, layout, writing
 from common.errors import InputError

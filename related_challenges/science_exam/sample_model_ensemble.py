@@ -122,10 +122,11 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
     # 1) and wrong minus right (class 0).
     both_signs = csr_array(vstack([differences, -differences]))
     is_right_minus_wrong = np.repeat([1, 0], differences.shape[0])
-    # `both_signs` holds all differences, then all of them with the other sign. So each question has
-    # eight rows: four differences, each with both signs. All eight rows are in the same fold.
+    # The number of the question of each row of `differences`: four rows for each question.
     question_of_difference = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
+    # `both_signs` holds all differences, then all of them with the other sign.
     question_of_row = np.tile(question_of_difference, 2)
+    # All eight rows of a question are in the same fold.
     fold = splits.assign_folds(question_of_row, min(N_INNER_FOLDS, len(answer)), seed)
     inner_splits = [
         (np.flatnonzero(is_train), np.flatnonzero(is_test))

@@ -94,14 +94,15 @@ def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)
-    # `membership` is 1 where an option (row) belongs to a question (column), else 0. The product of
-    # its transpose and the vectors is the sum of the vectors of each question's options. The
-    # product with `membership` itself repeats this sum in the row of each option.
+    # `membership` is 1 where an option (row) belongs to a question (column), else 0.
     membership = csr_array(np.repeat(np.eye(len(questions)), n_options, axis=0))
-    question_sums = membership @ (membership.T @ vectors)
+    # For each question (row), the sum of the vectors of its options.
+    sum_of_question = membership.T @ vectors
+    # For each option (row), the sum of its question.
+    sum_of_options = membership @ sum_of_question
     # The vectors have length 1. So the product of an option's vector and this sum is the sum of the
     # option's cosines with all options of its question.
-    cosine_sum = np.asarray(vectors.multiply(question_sums).sum(axis=1))
+    cosine_sum = np.asarray(vectors.multiply(sum_of_options).sum(axis=1))
     # The sum includes the cosine of the option with itself: 1, or 0 for an option without words,
     # such as "5", whose vector is 0.
     cosine_with_itself = np.asarray(vectors.multiply(vectors).sum(axis=1))

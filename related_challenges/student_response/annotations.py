@@ -170,8 +170,9 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
 
     # A facet with the label Assumed says nothing about the answer, because the question itself
     # states the facet. If an annotator labels facets of an answer, one at least must have another
-    # label.
-    is_assumed = is_facet & (rows["label"].map(FACETS) == ASSUMED)
+    # label. `FACETS` holds the finding that each label of a facet stands for.
+    finding = rows["label"].map(FACETS)
+    is_assumed = is_facet & (finding == ASSUMED)
     all_assumed = is_assumed.groupby(answer_and_annotator).transform("all")
     expected = "a facet that is not Assumed for each answer"
     _refuse_rows(source, rows, "id", all_assumed, expected)

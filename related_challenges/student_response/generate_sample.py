@@ -226,24 +226,25 @@ def write_answer(
 def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
     """Write the questions of the annotated domains, and a file of annotations, into a folder.
 
-    The answers of `DEMAND_DOMAINS` have DeMAND labels. The answers of `FACET_DOMAINS` have a label
-    for each facet; the facets are the ideas of the question.
+    The answers of `DEMAND_DOMAINS` have DeMAND labels, each of which is about a whole answer. The
+    answers of `FACET_DOMAINS` have a label for each facet; the facets are the ideas of the
+    question.
     """
     rows: list[Row] = []
     for domain in (*DEMAND_DOMAINS, *FACET_DOMAINS):
         ideas_by_question = invent_domain(rng)
-        for number, ideas in enumerate(ideas_by_question):
-            name = f"{domain}_{number}"
+        for question_number, ideas in enumerate(ideas_by_question):
+            name = f"{domain}_{question_number}"
             facets = ideas if domain in FACET_DOMAINS else []
             answers = ""
-            drawn = draw_answers_with_repetitions(rng, name, number, ideas_by_question)
+            drawn = draw_answers_with_repetitions(rng, name, question_number, ideas_by_question)
             for answer_number, (label, text) in enumerate(drawn):
                 answers += ANSWER_WITHOUT_LABEL.format(name=name, number=answer_number, text=text)
                 rows += annotate(rng, f"{name}.{answer_number}", label, facets)
             # The question asks about the first word of its first idea.
             subject = ideas[0].split()[0]
             question = format_question(name, domain, subject, ideas, answers)
-            writing.write_files({folder / f"{domain}-{number}.xml": question})
+            writing.write_files({folder / f"{domain}-{question_number}.xml": question})
     table = pd.DataFrame(rows, columns=[column.name for column in annotations.COLUMNS])
     writing.write_files({folder / annotations.FILE: table})
 

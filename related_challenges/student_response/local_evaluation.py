@@ -104,6 +104,7 @@ def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFra
     for name, values in zip(measures.index, measures.to_numpy(), strict=True):
         rows.append([name, *(f"{value:.4f}" for value in values)])
     caption = "Micro average: mean over the labels, weighted by their numbers of answers"
+    # With `stacks`, a phone shows every cell on a line of its own.
     table = pages.part("table", header, rows, caption=caption, stacks=True)
     return Result(
         score=float(measures["F1"][responses.MACRO]),

@@ -233,7 +233,7 @@ def place_files(
     """
 
     def write_tree(folder: Path) -> dict[str, Any]:
-        """Write the sets into a folder; return entries for the marker file of simulated files."""
+        """Write the sets into a folder; return the entries of the marker file."""
         for name, part in parts.items():
             for path in part["path"].unique():
                 text = question_with_labels(path, part[part["path"] == path])
@@ -241,6 +241,7 @@ def place_files(
         return {"seed": options.seed}
 
     if provenance.origin_of(*sources) is Origin.SIMULATED:
+        # Replace the simulated files. The folders `FOLDERS` must not hold any other files.
         simulated.place_simulated(options.output_dir, FOLDERS, write_tree)
     else:
         # These files have no marker file, so `place_tree` ignores the entries.

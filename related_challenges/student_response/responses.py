@@ -417,6 +417,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
             f"{test_set_paths.iloc[0]}: belongs to a test set, expected training files"
         )
     in_both = test.merge(train[["id", "place"]], on="id", suffixes=("", "_in_train"))
+    # If there is such an answer, the message names columns of the first one.
     _refuse_first(
         in_both,
         "studentAnswer {id} is in the training files too ({place_in_train}), expected new answers",
@@ -427,71 +428,72 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     # Number the questions: answers with the same module and question id get the same number.
     both["question"] = by_question.ngroup()
     # The file that each answer was read from. The column `path` is replaced below.
-    own_path = both["path"]
+    path_of_answer = both["path"]
     # Give all answers to a question the text, the references and the path of its first answer. If
-    # the question is in the training files, its first answer is a training answer. So a test answer
-    # that keeps its own path belongs to a new question.
+    # the question is in the training files, its first answer is a training answer.
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
     is_known_module = both["module"].isin(train["module"])
-    _require_expected_questions(both, own_path, is_known_module)
+    _require_expected_questions(both, path_of_answer, is_known_module)
     return both
 
 
 def _require_expected_questions(
-    both: pd.DataFrame, own_path: "pd.Series[Any]", is_known_module: "pd.Series[bool]"
+    both: pd.DataFrame, path_of_answer: "pd.Series[Any]", is_known_module: "pd.Series[bool]"
 ) -> None:
     """Raise `InputError` if the questions of a test set contradict the name of the test set.
 
     Parameters
     ----------
     both : DataFrame
-        Training and test answers. The column `path` has the training file of each known question,
-        and the test file of each new question.
-    own_path : Series of Path
-        File of each answer.
+        Training and test answers. The column `path` holds the file of the first answer to the same
+        question: a training file if the question is known, otherwise a test file.
+    path_of_answer : Series of Path
+        The file that each answer was read from.
     is_known_module : Series of bool
         Whether the module of each answer is in the training files.
     """
     scenario = both["scenario"]
-    # In `both`, an answer to a known question has the path of the training file. So of the test
-    # answers, only an answer to a new question keeps its own path. Training answers have no
-    # scenario: the checks below never concern them.
-    is_new_question = both["path"] == own_path
+    # If a test answer is to a known question, `path` is the training file, not the answer's own
+    # file. Training answers have no scenario: the checks below never concern them.
+    is_new_question = both["path"] == path_of_answer
     _refuse_questions(
         both,
-        own_path,
-        (scenario == UNSEEN_ANSWERS) & is_new_question,
-        "is not in the training files, expected new answers only",
+        path_of_answer,
+        is_wrong=(scenario == UNSEEN_ANSWERS) & is_new_question,
+        fault="is not in the training files, expected new answers only",
     )
     _refuse_questions(
         both,
-        own_path,
-        scenario.isin((UNSEEN_QUESTIONS, UNSEEN_DOMAINS)) & ~is_new_question,
-        "is in {training_file}, expected a new question",
+        path_of_answer,
+        is_wrong=scenario.isin((UNSEEN_QUESTIONS, UNSEEN_DOMAINS)) & ~is_new_question,
+        fault="is in {training_file}, expected a new question",
     )
     _refuse_questions(
         both,
-        own_path,
-        (scenario == UNSEEN_DOMAINS) & is_known_module,
-        "is not of a new domain: its module is in the training files",
+        path_of_answer,
+        is_wrong=(scenario == UNSEEN_DOMAINS) & is_known_module,
+        fault="is not of a new domain: its module is in the training files",
     )
 
 
 def _refuse_questions(
-    answers: pd.DataFrame, own_path: "pd.Series[Any]", is_wrong: "pd.Series[bool]", fault: str
+    answers: pd.DataFrame,
+    path_of_answer: "pd.Series[Any]",
+    is_wrong: "pd.Series[bool]",
+    fault: str,
 ) -> None:
     """Raise `InputError` about the question of the first wrong answer, if any answer is wrong.
 
-    `own_path` holds the file that each answer was read from. `fault` says what is wrong with the
-    question, such as ``is in {training_file}``. Here ``{training_file}`` is replaced by the `path`
-    of the wrong answer in `answers`. If the question is known, this path is its training file.
+    `path_of_answer` holds the file that each answer was read from; the message begins with it. The
+    column `path` of `answers` holds the training file of each known question. `fault` says what is
+    wrong with the question, and may name this file, as in ``is in {training_file}``.
     """
     if not is_wrong.any():
         return
     row = answers[is_wrong].iloc[0]
-    path = own_path[is_wrong].iloc[0]
+    path = path_of_answer[is_wrong].iloc[0]
     question = f"question {quote(row['question_id'])} of module {quote(row['module'])}"
     raise InputError(f"{path}: {question} {fault.format(training_file=row['path'])}")
 
@@ -688,6 +690,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             # `confusion_matrix` merges the labels to the label set with `ways` labels.
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
+            # The scorer's F1 of each label. It is 1 for a label that no answer has and that is
+            # never predicted.
             f1 = _f1_of_scorer(counts, measures)
             # In the test sets of unseen answers and of unseen questions of SciEntsBank, hardly any
             # answer has the label `non_domain`: three answers in one test set, and none in the

@@ -81,6 +81,8 @@ def main() -> None:
         features = np.hstack([matches.describe(train), similarities])
         # Questions that have a training answer are known.
         is_known_question = np.isin(question, question[train])
+        # `tfidf_matrix` takes the terms, and how rare each is, from the training answers. With
+        # min_df=2, it leaves out the terms that only one training answer has.
         marked_matrix = similarity.tfidf_matrix(marked_words, train, token_pattern=r"\S+", min_df=2)
 
         is_new = test & ~is_known_question
