@@ -124,8 +124,8 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     print(f"|---|{'---|' * len(columns)}")
     figures_by_ranking = {}
     for name, ranking in rankings.items():
-        # For each pair (row) and expert (column): 1 if the ranking agrees with the expert, 0 if not,
-        # NaN if the expert has not judged the pair.
+        # For each pair (row) and expert (column): 1 if the ranking agrees with the expert, 0 if it
+        # does not, NaN if the expert has not judged the pair.
         agrees = agreement(judgements, ranking)
         # `figures` has a row for each expert and for "mean" and "best". The row holds the share of
         # the pairs on which the ranking agrees with the expert, the interval of this share (`low`
