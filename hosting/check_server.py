@@ -97,7 +97,8 @@ def main() -> None:
     title = printable(str(competition.get("title")), _MAX_NAME)
     print(f"the competition: anybody can read its description: {title}")
     # The number of files and pages that the server sends although they should be secret.
-    n_open = sum(_check_phase(server, phase) for phase in competition["phases"])
+    phases = _require_objects(competition["phases"], "the list of phases")
+    n_open = sum(_check_phase(server, phase) for phase in phases)
     if n_open:
         print(
             f"open: {n_open} of the items above should be secret; keep private answers off this "
@@ -129,6 +130,20 @@ def _ask(address: str) -> Reply:
         return Reply(size=size)
 
 
+def _require_objects(content: Any, name: str) -> list[dict[str, Any]]:
+    """Return a list of JSON objects that the server has sent; an empty list if it has sent none.
+
+    Raises `InputError` if the content is anything else: then nobody can tell what is open.
+    """
+    objects = content or []
+    if not isinstance(objects, list) or not all(isinstance(item, dict) for item in objects):
+        raise InputError(
+            f"{name}: the server sends {quote(content)}, expected a list of JSON objects; check by "
+            "hand what strangers can download"
+        )
+    return objects
+
+
 def _check_phase(server: str, phase: dict[str, Any]) -> int:
     """Print which files and pages of a phase the server sends without a login.
 
@@ -136,7 +151,7 @@ def _check_phase(server: str, phase: dict[str, Any]) -> int:
     """
     name = printable(str(phase.get("name")), _MAX_NAME)
     n_open = 0
-    for task in phase.get("tasks") or []:
+    for task in _require_objects(phase.get("tasks"), f"{name}: the list of tasks"):
         n_open += _check_task(server, name, task)
     return n_open + _check_submissions(server, name, phase)
 
@@ -147,7 +162,7 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
     Returns the number of secret files that the server sends.
     """
     title = f"{phase_name}: {printable(str(task.get('name')), _MAX_NAME)}"
-    files = task.get("public_datasets") or []
+    files = _require_objects(task.get("public_datasets"), f"{title}: the list of files")
     if not files:
         print(f"{title}: the server does not list its files")
     n_open = 0
@@ -174,15 +189,14 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     content = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
     # The content is the list of submissions, or None if the server refuses. The server may cut the
     # list into parts. The content is then a dict, with the first part of the list under "results".
-    submissions = content.get("results", []) if isinstance(content, dict) else content
+    first_part = content.get("results") if isinstance(content, dict) else content
+    list_name = f"{phase_name}: list of leading submissions"
+    submissions = _require_objects(first_part, list_name)
     if not submissions:
-        print(f"{phase_name}: list of leading submissions: empty or refused")
+        print(f"{list_name}: empty or refused")
         return 0
     n_scored = sum(bool(submission.get("scores")) for submission in submissions)
-    print(
-        f"{phase_name}: list of leading submissions: anybody can read {len(submissions)}, "
-        f"{n_scored} scored"
-    )
+    print(f"{list_name}: anybody can read {len(submissions)}, {n_scored} scored")
     n_open = 0
     first_id = submissions[0].get("id")
     for page_name, page in _SUBMISSION_PAGES.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
 from conftest import fails, run, succeeds
 
 SCRIPT = "hosting/check_server.py"
@@ -152,6 +153,30 @@ def test_the_secret_key_of_an_address_is_kept() -> None:
     with serving(CLOSED) as url:
         printed = succeeds([SCRIPT, f"{url}?secret_key=x#pages"])
     assert printed == "the competition: refused (404)\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "list_name"),
+    [
+        ("/api/competitions/1/", {"phases": 5}, "the list of phases"),
+        ("/api/competitions/1/", {"phases": ["Public"]}, "the list of phases"),
+        (
+            "/api/competitions/1/",
+            {"phases": [{"name": "Public", "tasks": "all"}]},
+            "Public: the list of tasks",
+        ),
+        ("/api/submissions/?phase=7", "nobody", "Public: list of leading submissions"),
+        ("/api/submissions/?phase=7", {"results": [3]}, "Public: list of leading submissions"),
+    ],
+)
+def test_a_reply_of_another_form_is_named(path: str, content: Any, list_name: str) -> None:
+    """If a list has another form, the script cannot tell what is open, and says so."""
+    with serving({**OPEN, path: json_reply(content)}) as url:
+        done = run([SCRIPT, url])
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {list_name}: the server sends ")
+    assert "closed" not in done.stdout
 
 
 def test_an_address_of_no_competition_is_refused() -> None:
