@@ -434,13 +434,19 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
+    # The rows of the training answers come first. Compare the numbers of the questions, not their
+    # files: two test files may hold answers to one new question.
+    is_known_question = both["question"].isin(both["question"].iloc[: len(train)])
     is_known_module = both["module"].isin(train["module"])
-    _require_expected_questions(both, path_of_answer, is_known_module)
+    _require_expected_questions(both, path_of_answer, is_known_question, is_known_module)
     return both
 
 
 def _require_expected_questions(
-    both: pd.DataFrame, path_of_answer: "pd.Series[Any]", is_known_module: "pd.Series[bool]"
+    both: pd.DataFrame,
+    path_of_answer: "pd.Series[Any]",
+    is_known_question: "pd.Series[bool]",
+    is_known_module: "pd.Series[bool]",
 ) -> None:
     """Raise `InputError` if the questions of a test set contradict the name of the test set.
 
@@ -451,23 +457,21 @@ def _require_expected_questions(
         question: a training file if the question is known, otherwise a test file.
     path_of_answer : Series of Path
         The file that each answer was read from.
-    is_known_module : Series of bool
-        Whether the module of each answer is in the training files.
+    is_known_question, is_known_module : Series of bool
+        Whether the question and the module of each answer are in the training files.
     """
+    # The name of the test set. Training answers have none, so no check below concerns them.
     scenario = both["scenario"]
-    # If a test answer is to a known question, `path` is the training file, not the answer's own
-    # file. Training answers have no scenario: the checks below never concern them.
-    is_new_question = both["path"] == path_of_answer
     _refuse_questions(
         both,
         path_of_answer,
-        is_wrong=(scenario == UNSEEN_ANSWERS) & is_new_question,
+        is_wrong=(scenario == UNSEEN_ANSWERS) & ~is_known_question,
         fault="is not in the training files, expected new answers only",
     )
     _refuse_questions(
         both,
         path_of_answer,
-        is_wrong=scenario.isin((UNSEEN_QUESTIONS, UNSEEN_DOMAINS)) & ~is_new_question,
+        is_wrong=scenario.isin((UNSEEN_QUESTIONS, UNSEEN_DOMAINS)) & is_known_question,
         fault="is in {training_file}, expected a new question",
     )
     _refuse_questions(

@@ -128,6 +128,27 @@ def test_test_answers_that_contradict_their_test_set_are_refused(
         responses.append_test_answers(train, test)
 
 
+def test_two_test_files_may_hold_answers_to_one_new_question(write: Write) -> None:
+    """The question is new in both files, although the second file shares it with the first.
+
+    A test set of new questions accepts the two files. A test set of new answers refuses them.
+    """
+    train_path = write("train/t.xml", question_file("Q", {"t.1": "correct"}))
+    train = responses.read_responses(train_path.parent)
+
+    def read_test_set(name: str) -> pd.DataFrame:
+        """Write the two files of the new question R into a test set; return their answers."""
+        write(f"{name}/a.xml", question_file("R", {"a.1": "correct"}))
+        path = write(f"{name}/b.xml", question_file("R", {"b.1": "correct"}))
+        return responses.read_responses(path.parent, labels="ignored")
+
+    new_questions = read_test_set("test-unseen-questions")
+    assert responses.append_test_answers(train, new_questions)["question"].tolist() == [0, 1, 1]
+    new_answers = read_test_set("test-unseen-answers")
+    with pytest.raises(InputError, match=r"a.xml: question 'R' .* is not in the training files"):
+        responses.append_test_answers(train, new_answers)
+
+
 @dataclass(frozen=True)
 class LabelledQuestions:
     """24 questions with one labelled answer each."""
