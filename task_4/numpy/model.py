@@ -53,7 +53,7 @@ class Model:
         self.num_answers = np.load(folder / "model_task_4_num_answers.npy")
 
     def select(self, can_query: IntArray) -> IntArray:
-        """Choose for every student, among the questions that may be asked, the most answered one.
+        """Choose for every student the most answered question among those that may be asked.
 
         `can_query` is 1 for a question that may be asked, else 0, shape (students, questions).
         """

@@ -39,12 +39,13 @@ def measure(name: str, function: Callable[[], Any]) -> Any:
 
 
 def measure_statistics(answers: pd.DataFrame, metadata_dir: Path) -> None:
-    """Fit without contexts, then compute every statistic of the questions; time each step."""
+    """Fit a model without contexts, compute every statistic of the questions, time each step."""
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     student_file = metadata_dir / f"student_metadata_{layout.ending_of(_TASKS)}"
     student_ids = answers["UserId"].unique()
     gender = metadata.read_student_metadata(student_file, student_ids)["Gender"]
-    # Compare girls (1) and boys (2). NaN, for another or an unknown gender, means no group.
+    # Compare girls (1) and boys (2). Students of another or an unknown gender belong to no group:
+    # NaN.
     is_girl_or_boy = gender.isin([1, 2])
     group = gender.where(is_girl_or_boy)
     # `differential_functioning` finds the group of a student by the UserId in the index.
@@ -71,7 +72,7 @@ def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
     alone.
     """
     question_ids = np.unique(answers["QuestionId"])
-    # The subject of each question on each level of the tree of subjects.
+    # For each question, its subject on each level of the tree of subjects.
     question_subjects = read_subjects(metadata_dir, _TASKS, question_ids).path
     answer_subjects = question_subjects[find_ids(question_ids, answers["QuestionId"])]
     columns = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
@@ -81,7 +82,8 @@ def measure_mastery(answers: pd.DataFrame, metadata_dir: Path) -> None:
     table = measure("mastery", lambda: model.mastery(question_subjects))
     print(f"{len(table):,} shares")
     del table
-    # `with_subjects` sets the effects of the subjects to 0: only the abilities remain.
+    # `with_subjects` returns a model whose effects of the subjects are 0: only the abilities
+    # remain.
     abilities_alone = measure(
         "subjects of a model without them",
         lambda: model.with_subjects(answers["UserId"], answer_subjects),

@@ -55,10 +55,11 @@ def read(data_dir: Path, n_steps: int) -> None:
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
     )
-    # Keep all tables in memory until the end, so that the peak memory is that of a program that
-    # needs all of them at once.
+    # Keep all tables in memory until the end: the peak memory is to be that of a program that needs
+    # all tables at once.
     in_memory: list[object] = [answers]
-    # The metadata of an answer are found by its AnswerId. Without AnswerIds, skip them.
+    # The metadata of an answer are found by its AnswerId. Answers without AnswerIds have no
+    # metadata.
     if n_steps >= 2 and "AnswerId" in answers:
         answer_file = metadata_dir / layout.ANSWER_METADATA_TASK_1_2
         answer_ids = answers["AnswerId"].to_numpy()

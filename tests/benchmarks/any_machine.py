@@ -34,8 +34,8 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# The kernel of a run is OpenBLAS's name of the processor that the run imitates. The runs with
-# different seeds imitate no other processor: THIS_MACHINE is their kernel.
+# A run imitates a processor, and OpenBLAS's name of this processor is the run's kernel. Runs that
+# try other seeds imitate no processor; their kernel is THIS_MACHINE.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 
@@ -102,7 +102,7 @@ class Run:
     sample: str
     kernel: str
     threads: str
-    # Empty for the default seed.
+    # The seed as text, or the empty text for the default seed.
     seed: str
 
 
@@ -156,7 +156,7 @@ def find_samples(kit: Path) -> list[Sample]:
             continue
         samples.append(describe_script(kit, script, model_flags=("--local",)))
     for script in sorted(kit.glob("task_3/sample_model_*.py")):
-        # Task 3 has no local split.
+        # Task 3 is scored by the experts' judgements of the public phase, not on its local split.
         samples.append(describe_script(kit, script, evaluation_flags=("--phase", "public")))
     for script in sorted(kit.glob("task_4/*/train_model.py")):
         package = script.parent.relative_to(kit).as_posix()
@@ -167,7 +167,8 @@ def find_samples(kit: Path) -> list[Sample]:
         )
         samples.append(sample)
     for script in sorted(kit.glob("related_challenges/*/sample_model_*.py")):
-        # A script without the flag --local always predicts folds of the training answers.
+        # A script without the flag --local needs no flag: it always predicts folds of the training
+        # answers.
         model_flags = ("--local",) if "--local" in help_of(script) else ()
         samples.append(describe_script(kit, script, model_flags=model_flags))
     return samples
@@ -307,7 +308,7 @@ def print_table(names: list[str], scores: dict[Run, float]) -> None:
     """Print a row for each sample model, with a column for each kernel."""
     columns = ["sample", *kernels_here(), "spread", "deviation over seeds"]
     print(f"| {' | '.join(columns)} | |")
-    # One more column, without a title, holds the verdict.
+    # The verdict is in a last column, which has no title.
     print("|---" * (len(columns) + 1) + "|")
     for name in names:
         print_row(name, scores)
@@ -318,7 +319,7 @@ def print_row(name: str, scores: dict[Run, float]) -> None:
 
     The spread is the largest minus the smallest score over kernels and numbers of threads. The
     verdict is "apart" if the spread exceeds the standard deviation of the score over seeds. For a
-    sample without a seed, any spread is too large.
+    sample without a seed, the verdict is "apart" if the spread is not 0.
     """
     cells = []
     scores_of_machines = []
@@ -337,7 +338,7 @@ def print_row(name: str, scores: dict[Run, float]) -> None:
 
 
 def threads_cell(score_of_one_thread: float, score_of_two_threads: float) -> str:
-    """Return the score with one thread and, if it differs, the score with two threads."""
+    """Return the score with one thread, and the score with two threads if it differs."""
     one = f"{score_of_one_thread:.4f}"
     two = f"{score_of_two_threads:.4f}"
     return one if one == two else f"{one} / {two}"

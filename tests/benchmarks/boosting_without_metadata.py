@@ -28,14 +28,14 @@ from real_answers import HELD_OUT_SHARE, real_data_dir
 from sample_models_on_real_answers import score
 from tqdm import tqdm
 
-# The models, in the order of the columns of the table and of `print_task`.
+# The models, in the order of the columns of the table that `print_task` prints.
 MODELS = ("matrix_factorization", "item_response", "gradient_boosting")
-# The numbers of students and of questions in the simulated sets. Both grow by equal ratios:
+# The numbers of students and of questions in the ten simulated sets. Both grow by equal ratios:
 # students from 300 to 3,000, questions from 15 to 100. The numbers of questions are in mixed order,
-# so that some short tests have many students.
+# so that some sets have many students but few questions.
 N_STUDENTS = (300, 387, 500, 646, 835, 1078, 1392, 1798, 2323, 3000)
 N_QUESTIONS = (15, 43, 23, 66, 100, 19, 35, 81, 28, 53)
-# Probability of a right answer without knowledge.
+# The probability that a student who does not know the answer guesses it right.
 GUESSING = 0.2
 COLUMNS = ["QuestionId", "UserId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
 
@@ -74,8 +74,8 @@ def simulate_outcomes(rng: np.random.Generator, ability: FloatArray, n_questions
     """
     n_abilities = ability.shape[1]
     slope = 1.2 * np.exp(rng.normal(0, 0.4, (n_questions, n_abilities)))
-    # Without this division, logits would vary more with more abilities. With it, the logits of
-    # students have a standard deviation of about 1.3, whatever the number of abilities.
+    # Without this division, the logits would vary more with three abilities than with one. With it,
+    # the logits of students have a standard deviation of about 1.3 for any number of abilities.
     slope = slope / np.sqrt(n_abilities)
     intercept = rng.normal(0.5, 1.2, n_questions)
     p_known = 1 / (1 + np.exp(-(ability @ slope.T + intercept)))
@@ -98,7 +98,7 @@ def simulate_wrong_options(
     attraction_slope = rng.normal(0, 0.4, (len(key), n_wrong))
     # Shape (students, questions, wrong options).
     utility = attraction + ability[:, np.newaxis, np.newaxis] * attraction_slope
-    # The largest utility plus Gumbel noise is a draw from the multinomial logit model.
+    # The largest utility plus Gumbel noise is a random choice by the multinomial logit model.
     drawn = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
     # Wrong option 0 is the next option after the right one, and so on. After the last option comes
     # option 0.
@@ -120,7 +120,7 @@ def read_sat12(task: int) -> pd.DataFrame:
 
 
 def write_no_metadata(_folder: Path) -> None:
-    """Write nothing: `score` calls this function to write metadata, and here there are none."""
+    """Write no file: `score` calls this function to write metadata, but these answers have none."""
 
 
 def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float]]:
@@ -135,15 +135,15 @@ def score_models(answers: pd.DataFrame, task: int, seed: int) -> list[list[float
         score([script], task, parts, write_metadata=write_no_metadata, flags=[])
         for script in scripts
     ]
-    # Accuracy and log loss are the first two figures.
+    # The first two figures of a model are its accuracy and its log loss.
     return [figures_of_model[:2] for figures_of_model in figures]
 
 
 def print_difference(name: str, differences: FloatArray) -> None:
     """Print the mean differences between two models, and the lowest difference in accuracy.
 
-    `differences` has a row for each set of answers: the difference in accuracy, and the difference
-    in log loss.
+    Each row of `differences` belongs to a set of answers. It holds the difference in accuracy and
+    the difference in log loss.
     """
     accuracy, log_loss = differences.mean(axis=0)
     lowest = differences[:, 0].min()
@@ -163,7 +163,10 @@ def main() -> None:
 
 
 def simulate_sets() -> dict[str, pd.DataFrame]:
-    """Simulate a set of answers for each of N_STUDENTS and N_QUESTIONS; the keys are the sizes."""
+    """Simulate the sets of answers; the key of a set is its size, such as "300 × 15".
+
+    The sizes are the pairs of N_STUDENTS and N_QUESTIONS.
+    """
     sets = {}
     for seed, (n_students, n_questions) in enumerate(zip(N_STUDENTS, N_QUESTIONS, strict=True)):
         sets[f"{n_students:,} × {n_questions}"] = simulate(n_students, n_questions, seed)

@@ -38,9 +38,9 @@ COLUMNS = {
     "option": "AnswerValue",
     "correct_option": "CorrectAnswer",
 }
-# The name of cmfrec's row in the table.
+# The name of cmfrec, the other library, in the first column of the table.
 CMFREC = "cmfrec, task 1"
-# The guessing probability of the sample model of task 1.
+# The probability of guessing in the sample model of task 1.
 GUESSING = 0.2
 
 
@@ -161,7 +161,10 @@ def medians_of(results: list[dict[str, float]]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Compare the models, or only measure one fit: `compare` runs this script with --measure."""
+    """Compare the models; with --measure, only fit and measure one model.
+
+    `compare` runs this script with --measure once for each fit.
+    """
     parser = cli.parser(__doc__)
     parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")
     parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")

@@ -19,8 +19,8 @@ from cmfrec import CMF
 def predict(arrays: Mapping[str, Any], settings: Mapping[str, Any]) -> np.ndarray:
     """Fit a collective matrix factorisation (CMF) to right and wrong answers, and predict others.
 
-    `arrays` holds students, questions and outcomes for training, and students and questions of the
-    test. The predictions approximate P(right), but may lie outside of 0 to 1.
+    `arrays` holds students, questions and outcomes for training, and the students and questions to
+    predict. The predictions approximate P(right), but may be below 0 or above 1.
     """
     student, question = arrays["student"], arrays["question"]
     answers = scipy.sparse.coo_matrix(

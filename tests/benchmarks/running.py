@@ -70,7 +70,7 @@ def run_script(command: Sequence[object]) -> Cost:
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
-    """Return the medians of several runs."""
+    """Return the median of each figure over several runs."""
     return Cost(
         statistics.median(cost.seconds for cost in costs),
         statistics.median(cost.processor_seconds for cost in costs),
@@ -97,5 +97,5 @@ def load_module(path: Path) -> ModuleType:
 
 
 def metadata_flags(script: Path, folder: Path) -> list[str | Path]:
-    """Return the flags that name the folder of metadata, if the sample model reads any."""
+    """Return the flags that name the folder of metadata, or no flags if the model reads none."""
     return script_runs.metadata_flags(script, folder)

@@ -61,8 +61,8 @@ def is_kept(student: "pd.Series[int]", percent: int) -> "pd.Series[bool]":
 def take_share(data_dir: Path, percent: int, folder: Path) -> tuple[Path, int]:
     """Return a file with the training answers of some students, and the number of these answers.
 
-    `percent` is the share of the students. A share of 100 percent is the file in `data_dir`; the
-    file of a smaller share is written to `folder`.
+    `percent` is the share of the students. If it is 100, the file is the one in `data_dir`.
+    Otherwise the function writes a file into `folder`.
     """
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
     table = read_answers(train, ids=True)
@@ -102,7 +102,7 @@ def measure(
 
 
 def print_row(script: Path, n_answers: int, results: list[tuple[float, Cost]]) -> None:
-    """Print the medians of several runs as a row of the table."""
+    """Print a row of the table: the medians of several runs of a script."""
     accuracy = np.median([accuracy for accuracy, _ in results])
     cost = median_cost([cost for _, cost in results])
     name = f"{script.resolve().parent.name}, {short_name(script)}"

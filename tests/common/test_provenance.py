@@ -16,7 +16,7 @@ from page_reading import read_page
 
 
 def renumber_students(path: Path) -> None:
-    """Turn a file of simulated answers into answers of other students."""
+    """Replace the UserIds in a file of simulated answers by others, which the kit does not know."""
     answers = pd.read_csv(path)
     answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(path, index=False)
 
@@ -93,8 +93,8 @@ def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
     """A split that is killed while it replaces its files leaves files of two splits.
 
     The record of a split, a .json, lists the files of the split with their fingerprints. Here, the
-    record comes from the split with seed 0, and the other files from seed 1. A model must refuse
-    these files.
+    record comes from the split with seed 0, and the other files come from the split with seed 1. A
+    model must refuse these files.
     """
     record = tiny_kit / "data/test_input/split_task_1_2.json"
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)

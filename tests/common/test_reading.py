@@ -52,7 +52,7 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
     ("number", "is_read"),
     [
         # numpy.savetxt writes 1234567 in the first form, R writes 100000 in the second form, and a
-        # spreadsheet shows 12345 in the third form. These forms keep all digits.
+        # spreadsheet shows 12345 in the third form. None of these forms loses a digit.
         ("1.234567000000000000e+06", True),
         ("1e+05", True),
         ("1.2345E+04", True),
@@ -69,7 +69,7 @@ def test_a_number_with_an_exponent_is_read_if_no_digit_is_lost(
     may have shortened any number near 1,200,000 to this form, as the message says. A number without
     decimals, such as 1e+05, is read as a round number.
     """
-    # A QuizId may be empty. Therefore pandas reads the numbers of this column as floats first.
+    # A column of QuizIds may have empty cells, so pandas first reads its numbers as floats.
     for column in (schema.QUESTION_ID, schema.QUIZ_ID):
         path = write("a.csv", f"{column.name}\n3\n{number}\n")
         if is_read:
@@ -166,8 +166,8 @@ def test_the_error_for_a_fault_does_not_keep_the_exception_of_the_quick_reader(
     path = write("a.csv", HEADER + "7,1\n8,x\n")
     with pytest.raises(InputError, match="row 3 is 'x'") as raised:
         read_table(path, COLUMNS)
-    # The quick reader fails first, with an exception whose traceback refers to the half-read
-    # columns. If the error had this exception as its context, the columns would stay in memory.
+    # The quick reader fails first. Its exception has a traceback that keeps the half-read columns
+    # in memory. The error that the user sees must not have this exception as its context.
     assert raised.value.__context__ is None
 
 
@@ -223,7 +223,8 @@ MADE_BY_SPLIT = "file not found; `python task_1/local_data_split.py` makes it"
         ("slip", "file not found; the folder holds numpy, pytorch"),
         ("valid_task_1_2.csv", MADE_BY_SPLIT),
         ("no/valid_task_1_2.csv", "file not found; the folder {tmp}/no does not exist"),
-        # Inside the kit, a missing folder of data is normal, because a new clone has none.
+        # For a folder of data in the kit, the message does not say that the folder is missing: a
+        # new clone of the kit has no such folders.
         (f"{ROOT}/no/valid_task_1_2.csv", MADE_BY_SPLIT),
     ],
 )

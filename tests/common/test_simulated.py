@@ -14,9 +14,9 @@ from platforms import on_unix
 
 
 def place(folder: Path, text: str) -> None:
-    """Place the files a and b in train_data as a generator of simulated data would.
+    """Place two files, train_data/a and train_data/b, as a generator of simulated data would.
 
-    Their contents are "a TEXT" and "b TEXT".
+    Their contents are "a TEXT" and "b TEXT", where TEXT stands for `text`.
     """
 
     def write(folder: Path) -> dict[str, Any]:
@@ -90,7 +90,7 @@ needs_signal_0 = on_unix("harmless signal that tells whether a process runs")
 
 
 def make_temporary_folder(folder: Path, pid: int) -> Path:
-    """Make the temporary folder of the process with this id."""
+    """Make the temporary folder of a simulation by the process with this id; return its path."""
     temporary = folder / f".simulation.{pid}.partial"
     (temporary / "train_data").mkdir(parents=True)
     return temporary
@@ -106,7 +106,7 @@ def ended_pid() -> int:
 
 @needs_signal_0
 def test_a_process_that_is_writing_a_simulation_excludes_others(tmp_path: Path) -> None:
-    # The parent process stands for another process that is running.
+    # The parent of this process serves as another process that is still running.
     running_pid = os.getppid()
     temporary = make_temporary_folder(tmp_path, running_pid)
     with pytest.raises(InputError, match=rf"another process \({running_pid}\)"):

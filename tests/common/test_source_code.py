@@ -8,7 +8,7 @@ from common import layout, source_code
 import pytest
 from conftest import Write
 
-# Files that an entry imports in every form of import, directly or through other files.
+# Files that an entry imports, directly or through other files. All forms of import occur.
 USED = {
     "common/__init__.py": "",
     "common/a.py": "from . import b\n",

@@ -38,7 +38,7 @@ Files = dict[str, bytes]
 
 
 def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
-    """Return a zip with files laid out as in the official archive, plus a hostile member `more`."""
+    """Return a zip laid out like the official archive; a hostile member `more` may be added."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data/", b"")
@@ -66,7 +66,7 @@ def original(simulated_kit: Path) -> tuple[Files, bytes]:
 class Case:
     """A download into the test's folder, from a server whose behaviour the fields set."""
 
-    # The files of the archive, and the archive itself.
+    # The files that the archive holds, and the bytes of the archive itself, a zip.
     files: Files
     content: bytes
     # The folder into which the script downloads.
@@ -74,15 +74,15 @@ class Case:
     patch: pytest.MonkeyPatch
     # The address of the archive.
     url: str = ""
-    # Seconds after which the script gives up.
+    # The script gives up after this number of seconds.
     timeout: float = 60.0
-    # The bytes of the file on the server; None stands for the archive.
+    # The bytes that the server sends; None stands for the archive.
     served: bytes | None = None
-    # HTTP statuses without content: the server answers the first requests with these, in this
+    # Instead of a file, the server first sends these HTTP statuses: one for each request, in this
     # order. Later requests get the file.
     statuses: list[int] = field(default_factory=list)
-    # Numbers of bytes: the server ends the first replies after these numbers of bytes, in this
-    # order. Later replies are complete.
+    # The server breaks its first replies off after these numbers of bytes: one number for each
+    # reply, in this order. Later replies are complete.
     cut_after: list[int] = field(default_factory=list)
     # Whether the last byte that the server sends is wrong.
     last_byte_is_wrong: bool = False
@@ -141,14 +141,15 @@ class Case:
 def case(
     original: tuple[Files, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Case]:
-    """Return a download from a server on 127.0.0.1; pauses between requests take no time."""
+    """Return a download from a server on this computer; pauses are recorded, but take no time."""
     case = Case(*original, tmp_path / "data", monkeypatch)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Send the file, or the range asked for, with the faults that `case` sets.
+            """Send the file, or the range asked for, with the faults that the fields of `case` set.
 
-            `Case` explains its fields. Lists, such as `statuses`, have an element for each request.
+            The comments in `Case` explain the fields. A list, such as `statuses`, has an element
+            for each request.
             """
             requested_range = self.headers.get("Range", "")
             case.requests.append(requested_range)
@@ -175,7 +176,7 @@ def case(
             stated_range = f"{stated_start}-{len(content) - 1}/{len(content)}"
             self.send_header("Content-Range", f"bytes {stated_range}")
             if case.states_length:
-                # The script may ask for bytes beyond the end of the file, and gets none.
+                # The script may ask for bytes beyond the end of the file. Then it gets no bytes.
                 n_bytes = max(len(content) - start, 0)
                 self.send_header("Content-Length", str(n_bytes))
             self.end_headers()
@@ -210,10 +211,11 @@ class Trouble:
 
     # The ranges of bytes that the script must request; "" stands for the whole file.
     requests: list[str]
-    # A function that returns the content of the partial file, for example the first 2,000 bytes of
-    # the archive. Its argument is the content of the archive. By default the file is empty.
+    # A function of the archive's content. It returns the content of the partial file, for example
+    # the first 2,000 bytes of the archive. By default the partial file is empty.
     make_partial: Callable[[bytes], bytes] = lambda archive: b""
-    # Fields of `Case` that set the server's behaviour, with their values.
+    # The values of those fields of `Case` that make the server cause trouble; for example,
+    # `statuses`.
     behaviour: dict[str, Any] = field(default_factory=dict)
 
 
@@ -253,14 +255,14 @@ def test_the_archive_arrives_in_spite_of_trouble(trouble: Trouble, case: Case) -
 class Refusal:
     """A download that must fail."""
 
-    # The fields of `Case` that make the download fail, with their values; for example `statuses`.
+    # The values of those fields of `Case` that make the download fail; for example, `statuses`.
     behaviour: dict[str, Any]
     # The error message as a regular expression, in which URL stands for the archive's address and
     # SIZE for its number of bytes.
     message: str
-    # Number of requests to the server.
+    # How many requests the script sends to the server before it gives up.
     n_requests: int
-    # Number of bytes in the partial file of an earlier run.
+    # How many bytes an earlier run has fetched; the partial file holds them.
     n_fetched_before: int = 0
     # Whether the partial file stays unchanged; otherwise the script removes it.
     partial_is_kept: bool = True
@@ -328,9 +330,10 @@ def test_a_download_that_fails_keeps_the_bytes_fetched_before_unless_they_are_wr
 ) -> None:
     """A download fails with the message in `refusal`.
 
-    The partial file stays, so that a later run can continue, unless its bytes are wrong.
+    The partial file of an earlier run stays, so that a later run can continue. But if its bytes are
+    wrong, the script removes it.
     """
-    # Set the fields of `case` that make the download fail.
+    # Give `case` the behaviour that makes the download fail.
     vars(case).update(refusal.behaviour)
     partial = case.content[: refusal.n_fetched_before]
     case.leave(partial)
@@ -430,12 +433,16 @@ def test_the_user_s_copy_of_the_archive_is_unpacked_in_parts_without_a_request(
 
 
 def test_simulated_data_and_files_made_from_them_are_removed(case: Case, write: Write) -> None:
-    """The marker of simulated data lists their files; the script removes those that still exist."""
+    """The script removes simulated data, and files that were made from them.
+
+    The marker of simulated data, SIMULATED.json, lists the simulated files. Here, one of the listed
+    files is missing.
+    """
     simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
     marked = {name: fingerprints.fingerprint(write(f"data/{name}", "old")) for name in simulated}
     write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
     (case.folder / "train_data/gone.csv").unlink()
-    # A file that another script has made from the simulated answers.
+    # Another script has made this file from the simulated answers.
     write(f"data/test_input/{layout.VALID_TASK_1_2}", "a part of the simulated answers")
 
     case.run("--parts", "metadata", "images", "--archive", write("mine.zip", case.content))
@@ -558,7 +565,7 @@ def kill_at_disk_access(folder: Path, number: int) -> None:
             if n_accesses == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    # Python calls the hook before it opens, renames or removes a file.
+    # Python calls `kill_in_time` before each opening, renaming or removing of a file.
     sys.addaudithook(kill_in_time)
 
 
@@ -584,13 +591,14 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
             # The run has finished before this access.
             break
         n_kills += 1
-    # The 16th run is killed at its 24th disk access. With fewer kills, only the first accesses of a
-    # run would be tested.
+    # The 16th run is killed at its 24th disk access. With fewer kills, the test would reach only
+    # the first disk accesses of a run.
     assert n_kills >= 16
 
     case.check("answers", "metadata", "tests")
-    # The first request is for the whole file, without a range. Each time the server breaks the
-    # transfer off, one more request follows, for another range. The kills cause no request.
+    # The first request asks for the whole file, without a range. Each of the 20 times that the
+    # server breaks the transfer off, one more request follows, for another range. The kills cause
+    # no request.
     ranges = [requested for requested in case.requests if requested]
     assert len(ranges) == n_breaks
     different_ranges = set(ranges)

@@ -29,12 +29,12 @@ SECTIONS = [
 
 
 def sections(page: Page) -> list[str]:
-    """Return the headings of tasks and of sections, without those of charts."""
+    """Return the headings of a page that name tasks or sections, without the headings of charts."""
     return [name for name in page.headings if name in SECTIONS or name.startswith("Tasks ")]
 
 
 def explore(folder: Path, output: Path) -> dict[str, Page]:
-    """Run the script on a folder of data; return the pages that it has written, by name."""
+    """Run data/explore.py on a folder of data; return the pages that it has written, by name."""
     done = run([SCRIPT, "--data_dir", folder, "--output_dir", output])
     assert done.returncode == 0, done.stderr
     written = [Path(path) for path in re.findall(r"^written: (.*)$", done.stdout, re.MULTILINE)]
@@ -96,7 +96,7 @@ def sparsity_titles() -> list[str]:
             elif column == 6:
                 share = "66.67%"
             else:
-                # Empty cells have no tooltip.
+                # Leave out empty cells, as `test_charts_show_the_counts` does.
                 continue
             students = f"students {10 * row}–{10 * row + 10}%"
             questions = f"questions {10 * column}–{10 * column + 10}%"
@@ -104,8 +104,8 @@ def sparsity_titles() -> list[str]:
     return titles
 
 
-# The tooltips that each chart must have; the key is the chart's heading. Empty columns and cells
-# have no tooltip.
+# The tooltips that each chart must have; the key is the chart's heading. The tooltips of empty
+# columns and cells are left out of the comparison.
 WEEK = ["Mon 10:00 to 10:59: 600 answers, 77% right", "Tue 9:00 to 9:59: 400 answers, 75% right"]
 PLANTED = {
     "Answers per student": ["20: 20 students", "30: 20 students"],
@@ -149,7 +149,8 @@ PLANTED = {
         "born in 2010: 3 students, 75% of their answers right",
     ],
 }  # fmt: skip
-# The texts of the page, one in each line. A figure and its label have no space between them.
+# The texts that the page must show, one in each line. A figure and its label have no space between
+# them.
 TEXTS = """1,000training answers 40students 30questions 83.33%of all pairs answered
 76.0%of the answers right 2quizzes 2groups (classes)
 so many answers; half have 25 or more. The tenth with most answers gave 12% of them
@@ -216,7 +217,7 @@ def planted_answers() -> pd.DataFrame:
 
 
 def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the metadata of the planted answers, in reverse order.
+    """Return the metadata of `planted_answers`, in reverse order.
 
     Student 0 is the only student in group 7, and all other students are in group 8. The weak
     students, 0 to 19, answer on a Tuesday in March, a minute before 10 o'clock. The strong students
@@ -225,7 +226,7 @@ def planted_answer_metadata(answers: pd.DataFrame) -> pd.DataFrame:
     student = answers["UserId"]
     question = answers["QuestionId"]
     is_weak = student < 20
-    # Most answers have no confidence.
+    # The confidence of most answers is not known: the cell is empty.
     confidence = pd.Series("", answers.index)
     # Ten answers have a confidence of 100: these are too few, so the chart of confidence leaves
     # them out.
@@ -252,8 +253,8 @@ def planted_student_metadata() -> pd.DataFrame:
     """Return the metadata of students 0 to 38; student 39 has no row.
 
     Only the first ten students have a DateOfBirth, and two of these dates are nonsense. Only the
-    first twenty students have a value of PremiumPupil. pandas fills these two shorter columns with
-    NaN.
+    first twenty students have a value of PremiumPupil. pandas fills the rest of these two columns
+    with NaN.
     """
     births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
     return pd.DataFrame(
@@ -295,7 +296,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def planted_page(planted: str) -> Page:
-    """Return the page about the planted answers, as a reader sees it."""
+    """Return the page about `planted_answers` as it is read by `read_page`."""
     return read_page(planted)
 
 
@@ -308,7 +309,7 @@ def test_charts_show_the_counts(planted_page: Page, heading: str, titles: list[s
 
 @pytest.fixture(scope="module")
 def drawings(planted: str, planted_page: Page) -> dict[str, Drawing]:
-    """Return the charts of the page as they are drawn, by heading."""
+    """Return the charts of the page about `planted_answers` as they are drawn, by heading."""
     svgs = re.findall(r"<svg.*?</svg>", planted, re.DOTALL)
     headings = [chart.heading for chart in planted_page.charts]
     return dict(zip(headings, map(draw, svgs), strict=True))
@@ -364,8 +365,8 @@ def mixed_pages(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     answers = pd.read_csv(train)
     # The kit does not recognise the simulated answers if they have other UserIds.
     answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(train, index=False)
-    # The kit recognises simulated metadata by their bytes. With other line ends, the origin of the
-    # file is unknown.
+    # The kit recognises simulated metadata by the bytes of the file. With other line ends, the kit
+    # does not know the origin of the file.
     path = data / "metadata/subject_metadata.csv"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     return explore(data, folder / "out")
@@ -411,8 +412,8 @@ def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: P
     mixed = shutil.copytree(new, tmp_path / "mixed", ignore=shutil.ignore_patterns(name))
     shutil.copy(tiny_kit / "data/metadata" / name, mixed / "metadata")
 
-    # The script reads two markers: the marker in the folder, and the marker in the kit's data
-    # folder. The second one lists these student metadata.
+    # The script reads two markers. The marker in the folder `mixed` lists the files of the new
+    # simulation. The marker in the kit's data folder lists these student metadata.
     done = run([SCRIPT, "--data_dir", mixed, "--output_dir", tmp_path / "out"], kit=tiny_kit)
 
     assert done.returncode == 0, done.stderr
@@ -423,7 +424,10 @@ def test_metadata_of_another_simulation_are_left_out(tiny_kit: Path, tmp_path: P
 
 
 def explore_in_vain(folder: Path, output: Path) -> str:
-    """Run the script, which must refuse the folder and write nothing; return the message."""
+    """Run data/explore.py on a folder that it must refuse; return the error message.
+
+    The script must write nothing.
+    """
     message = fails([SCRIPT, "--data_dir", folder, "--output_dir", output])
     assert not output.exists()
     return message

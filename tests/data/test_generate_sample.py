@@ -32,8 +32,8 @@ TEST = {
     "3_4": [f"test_data/{TASKS[4].answers_name(phase)}" for phase in layout.PHASES],
 }
 PICTURES = {f"images/{question}.jpg" for question in range(80)}
-# The first line of CSV files, by the file's path. `{group}` stands for a group of tasks, `{phase}`
-# for a phase.
+# The first line of CSV files, by the path of the file. `{group}` stands for "1_2" (tasks 1 and 2)
+# or "3_4", and `{phase}` stands for the name of a phase.
 HEADER_BY_PATTERN = {
     "train_data/train_task_{group}.csv": ANSWER_HEADER,
     "metadata/subject_metadata.csv": "\ufeffSubjectId,Name,ParentId,Level",
@@ -59,7 +59,7 @@ for pattern, first_line in HEADER_BY_PATTERN.items():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of tiny simulated data; tests share it and only read it."""
+    """Return a folder of data that were simulated at the size "tiny"; tests only read it."""
     folder = tmp_path_factory.mktemp("simulated") / "data"
     generate_sample.generate(folder, "tiny", 0)
     return folder
@@ -67,7 +67,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(tree: Path, tmp_path: Path) -> Path:
-    """Return a copy of the folder of tiny simulated data that the test may change."""
+    """Return a copy of the simulated data in `tree` that the test may change."""
     return Path(shutil.copytree(tree, tmp_path / "data"))
 
 
@@ -343,9 +343,10 @@ def test_it_is_an_error_if_no_template_can_be_built(data: Path, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def other_tree(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of `tree` after a second simulation, with another seed and more questions.
+    """Return a copy of `tree` in which a second simulation has replaced all files.
 
-    The second simulation has replaced all files. Tests share the folder and only read it.
+    The second simulation has another seed, and more questions in tasks 3 and 4. Tests only read the
+    folder.
     """
     folder = Path(shutil.copytree(tree, tmp_path_factory.mktemp("other") / "data"))
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", folder]
@@ -388,9 +389,10 @@ def test_each_of_many_questions_has_five_answers(other_tree: Path) -> None:
 
 
 def test_the_default_flags_restore_the_files(tree: Path, other_tree: Path, tmp_path: Path) -> None:
-    """Default flags make the first simulation again after one with more questions.
+    """With default flags, data/generate_sample.py makes the same files again as in `tree`.
 
-    The images of the additional questions are removed.
+    The folder first holds a simulation with another seed and more questions. The script also
+    removes the images of the additional questions.
     """
     folder = Path(shutil.copytree(other_tree, tmp_path / "data"))
     succeeds(["data/generate_sample.py", "--size", "tiny", "--output_dir", folder])
@@ -418,7 +420,8 @@ def test_the_number_of_questions_must_fit_the_answers_of_a_student() -> None:
 
 
 def test_real_files_are_never_overwritten(data: Path) -> None:
-    # The "real" file differs from the simulated one only in its content, not in its size.
+    # This file stands for a file of real answers. It differs from the simulated file only in its
+    # content, not in its size.
     real = data / TRAIN["1_2"]
     real.write_bytes(real.read_bytes().replace(b",1\n", b",2\n", 1))
     before = content(data)
@@ -435,7 +438,7 @@ DECILES = (0.1, 0.5, 0.9)
 
 @cache
 def simulate(size: str, tasks: str) -> Any:
-    """Return the simulated answers of two tasks, with hidden variables such as quiz and cohort."""
+    """Return the simulated answers of two tasks, with further variables such as quiz and cohort."""
     setting = getattr(generate_sample.settings(size), tasks)
     return generate_sample.simulate(np.random.default_rng(0), setting, make_subjects())
 
@@ -450,9 +453,10 @@ def majority_accuracy(train: Any, test: Any) -> float:
 def rasch_accuracy(train: Any, test: Any) -> float:
     """Return the accuracy of a Rasch model: a logistic regression on students and questions."""
     columns = ["UserId", "QuestionId"]
-    # Each student and each question has an indicator as feature.
+    # A feature for each student and each question says whether the answer belongs to it.
     encoder = OneHotEncoder(handle_unknown="ignore").fit(train[columns])
-    # C is the variance of the normal prior of each ability and easiness.
+    # The ability of each student and the easiness of each question have a normal prior, whose
+    # variance is C.
     model = LogisticRegression(C=2, fit_intercept=False, tol=1e-7)
     model.fit(encoder.transform(train[columns]), train.IsCorrect)
     return float(model.score(encoder.transform(test[columns]), test.IsCorrect))
@@ -466,8 +470,8 @@ def test_tasks_3_and_4_have_the_official_counts() -> None:
     assert answers[answers.part == 0].QuestionId.nunique() == 948
 
 
-# In the next tests, the tolerances say how far simulated answers may deviate from real answers.
-# They are not derived from standard errors.
+# The next tests compare simulated answers with real answers. Their tolerances are not derived from
+# standard errors: they say how much the two may differ.
 
 
 def training_answers_of_tasks_3_and_4() -> Any:
@@ -528,13 +532,16 @@ def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
     is_held_out = np.random.default_rng(0).random(len(picked)) < 0.2
     train = picked[~is_held_out]
     test = picked[is_held_out]
-    # Some 80,000 answers are predicted, so that the standard error is only 0.0017.
+    # Some 80,000 answers are predicted, so the standard error of an accuracy is only 0.0017.
     assert majority_accuracy(train, test) == pytest.approx(0.627, abs=0.015)
     assert rasch_accuracy(train, test) == pytest.approx(0.705, abs=0.015)
 
 
 def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
-    """The limits are the accuracies of a model that knows the true probabilities."""
+    """The limit is the accuracy of a model that knows the true probability of each answer.
+
+    One limit is for predicting right or wrong, the other for predicting the chosen option.
+    """
     limit_of_outcomes, limit_of_options = simulate("full", "tasks_3_4").limits.values()
     assert limit_of_outcomes == pytest.approx(0.759, abs=0.01)
     assert limit_of_options == pytest.approx(0.616, abs=0.01)
@@ -563,9 +570,10 @@ def entropy_of_options(answers: Any) -> Any:
 
 
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
-    """Simulated experts judge a question's quality, with errors; answers show this quality, too.
+    """Simulated experts agree with each other, and with the entropy of the options chosen.
 
-    The better a question, the higher is the entropy of the options that students choose.
+    The experts judge a question's quality, with errors. The answers show this quality, too: the
+    better a question, the higher is the entropy of the options that students choose.
     """
     school = simulate("full", "tasks_3_4")
     judged = judge_pairs(school)
@@ -632,7 +640,7 @@ def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
 def test_students_who_are_surer_are_right_more_often() -> None:
     """The limits come from real answers, with a margin.
 
-    These are right in 28 % of cases at confidence 0, and in 75 % at confidence 100.
+    Real answers are right in 28 % of cases at confidence 0, and in 75 % at confidence 100.
     """
     answers = simulate("small", "tasks_1_2").answers
     asked = answers[answers.confidence >= 0]
@@ -653,7 +661,7 @@ def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
     n_wrong = wrong.groupby("QuestionId").AnswerValue.transform("size")
     popularity = n_same_option / n_wrong
 
-    # A confidence of -1 is missing: the student has stated none.
+    # The confidence -1 means that the student has stated none.
     has_confidence = wrong.confidence >= 0
     popular = wrong.confidence[has_confidence & (popularity > 0.5)]
     rare = wrong.confidence[has_confidence & (popularity < 0.25)]

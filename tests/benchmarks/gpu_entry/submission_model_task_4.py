@@ -29,9 +29,9 @@ class Submission:
     def select_questions(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> IntArray:
-        """Choose for every student, among the questions that may be asked, the most answered one.
+        """Choose for every student the most answered question among those that may be asked.
 
-        The training students' answers to each question are counted.
+        "Most answered" refers to the answers of the training students.
         """
         may_ask = torch.tensor(can_query, device=self.device) == 1
         chosen = torch.where(may_ask, self.n_answers, -1).argmax(dim=1)
@@ -43,9 +43,9 @@ class Submission:
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
-        """Learn nothing: the most popular answers are the same for all students."""
+        """Learn nothing: the predictions are the same for all students."""
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
-        """Predict for every question the outcome of the majority of training students."""
+        """Predict for every question whether most answers of the training students are right."""
         outcome = (2 * self.n_right > self.n_answers).long()
         return outcome.expand(masked_binary_data.shape).cpu().numpy()

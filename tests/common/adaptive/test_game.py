@@ -26,8 +26,8 @@ def make_students(n_students: int) -> Reference:
     """Draw answers of students 100, 103, … to 40 questions, and choose the targets.
 
     A target is an answer that the entry has to predict and by default may not ask. No answer to
-    questions 0 to 9 is a target, every answer to question 15 is one, and so is a fifth of all other
-    answers.
+    questions 0 to 9 is a target. Every answer to question 15 is a target, and so is a fifth of the
+    other answers.
     """
     rng = np.random.default_rng(0)
     # All students have answered questions 0 to 19, and about half have answered each later one.
@@ -39,7 +39,7 @@ def make_students(n_students: int) -> Reference:
     is_target = rng.random(len(student)) < 0.2
     # Ten questions are never targets, so that no student runs out of questions in ten rounds.
     is_target[question < N_ROUNDS] = False
-    # Faulty entries below choose or predict this question.
+    # The tests below have faulty entries that choose or predict question 15.
     is_target[question == 15] = True
 
     option, correct = rng.integers(1, 5, (2, len(student))).astype(np.int8)
@@ -100,7 +100,7 @@ class StubEntry:
 
 
 def play_with(entry: Any, *rules: Rules) -> Game:
-    """Play an entry in this process with the seven students."""
+    """Let an entry play a game in this process with the seven students of `STUDENTS`."""
     return game.play(LocalEntry(entry), STUDENTS, MASK, *rules)
 
 
@@ -114,11 +114,11 @@ class Spy:
     """
 
     def __init__(self) -> None:
-        # For each call of a method, copies of the arrays that it got.
+        # For each call of one of the entry's methods, copies of the arrays that the method got.
         self.seen: list[list[Array]] = []
 
     def look(self, *arrays: Array) -> Any:
-        """Keep copies of the arrays, then overwrite the arrays; predict 1 everywhere."""
+        """Keep copies of the arrays, overwrite the arrays, and predict 1 everywhere."""
         self.seen.append([array.copy() for array in arrays])
         for array in arrays:
             array[:] = 1
@@ -126,7 +126,8 @@ class Spy:
 
     def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
         """Ask the last question that may be asked."""
-        # In a reversed row, argmax finds how many columns follow the last one that may be asked.
+        # `argmax` finds the first allowed question in a reversed row: the number of columns after
+        # the last one that may be asked.
         n_after = can_query[:, ::-1].argmax(axis=1)
         chosen = can_query.shape[1] - 1 - n_after
         self.look(data, binary, can_query)
@@ -171,12 +172,12 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
 
 
 def assert_sees_what_is_revealed(seen: list[Array], is_asked: Array, rules: Rules) -> None:
-    """Check the arrays that an entry has seen against the questions asked so far.
+    """Check that an entry has seen exactly what is revealed by the questions asked so far.
 
-    The arrays are options, outcomes, and in some calls the questions that may still be asked.
+    `seen` holds the options, the outcomes, and in some calls the questions that may still be asked.
     """
     is_target = STUDENTS.targets[MASK]
-    # -1 stands for an outcome or an option that is not known.
+    # In `STUDENTS`, -1 stands for an outcome or an option that is not known.
     has_answered = STUDENTS.is_correct != -1
     has_known_option = STUDENTS.option != -1
     may_be_asked = has_answered if rules.targets_queryable else has_answered & ~is_target
@@ -184,7 +185,8 @@ def assert_sees_what_is_revealed(seen: list[Array], is_asked: Array, rules: Rule
     options = np.where(is_asked & has_known_option, STUDENTS.option, rules.unobserved)
     outcomes = np.where(is_asked, STUDENTS.is_correct, rules.unobserved)
     expected = [options, outcomes]
-    # `predict` gets two arrays. The methods that get three also get what may still be asked.
+    # `predict` gets two arrays. The other methods get a third: the questions that may still be
+    # asked.
     if len(seen) == 3:
         expected.append(may_be_asked & ~is_asked)
 
@@ -223,8 +225,9 @@ def test_numbers_of_many_types_are_accepted(entry: StubEntry) -> None:
 
 
 def predicting_once(value: float) -> StubEntry:
-    """Return an entry that predicts `value` for a single target, and 1 elsewhere."""
-    # Question 15 is a target of all seven students. The single target is that of student 3.
+    """Return an entry that predicts `value` for a single target, and 1 for all others."""
+    # Question 15 is a target of all seven students. The single target belongs to the student in row
+    # 3.
     prediction = np.ones((7, 40))
     prediction[3, 15] = value
     return StubEntry(predict=lambda data: prediction)
@@ -343,8 +346,8 @@ def test_a_random_choice_keeps_the_rules_and_chooses_equally_often() -> None:
     for round_number in range(N_ROUNDS):
         # This raises an error if a question may not be asked.
         state.reveal(state.check_selection(chosen[:, round_number]))
-    # All students may be asked the first ten questions. Other questions are left out of the count,
-    # because some students have not answered them.
+    # All students may be asked the first ten questions, so these must be chosen about equally
+    # often. Other questions are left out, because some students have not answered them.
     counts = np.bincount(chosen.ravel())[:N_ROUNDS]
     assert counts.min() > 0.6 * counts.mean()
 
@@ -359,7 +362,8 @@ def test_a_seed_makes_the_same_random_choice() -> None:
 
 
 def test_a_student_with_too_few_answers_to_ask_is_named() -> None:
-    # Two students have answered ten questions each, and the first one is a target.
+    # Each of two students has answered ten questions. The answer to the first question is a target,
+    # so only nine answers may be asked.
     students = as_reference(np.ones((2, 10)), np.arange(20) % 10 == 0)
     fault = "UserId 0 has 9 answers that may be asked with mask 'mask', expected at least 10$"
     with pytest.raises(InputError, match=f"^students.csv: {fault}"):
@@ -422,7 +426,7 @@ def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
     assert students.is_correct.shape == (615, n_questions)
     assert len(students.targets) == 10
 
-    # The most frequent outcome of each question, in the order of the questions' ids.
+    # Whether most answers to each question are right, in the order of the questions' ids.
     majority = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(n_questions))
     entry = LocalEntry(StubEntry(predict=lambda options: np.tile(majority, (len(options), 1))))
     scores = []

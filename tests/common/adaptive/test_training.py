@@ -14,7 +14,7 @@ from conftest import Write
 from platforms import on_unix
 
 HEADER = "QuestionId,UserId,IsCorrect\n"
-# Exit code of the process that is killed.
+# Exit code with which the forked process ends itself, as if it had been killed.
 KILLED = 9
 
 
@@ -56,7 +56,7 @@ def test_without_training_files_and_metadata_no_question_is_known(tmp_path: Path
 
 
 def save_weights(folder: Path, students: list[int], weights: str) -> None:
-    """Save a text as weights that have learned from these students."""
+    """Save the text `weights` in place of real weights; `students` are their training students."""
     with training.replace_weights(folder, np.array(students, np.int32)) as partial:
         (partial / "weights").write_text(weights)
 
@@ -76,8 +76,8 @@ def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> N
 def save_and_be_killed(folder: Path, students: list[int], weights: str, n_renames: int) -> None:
     """Save weights in a forked process that is killed after `n_renames` renames of files.
 
-    Tests call this function with each number of renames, and then look at the state of the folder.
-    The process renames new files to the names of old ones, in this order:
+    After it, tests look at the state of the folder. To save the weights, the process renames new
+    files to the names of old ones, in this order:
 
     1. the list of students; the new list holds the old and the new students
     2. the record of the command
@@ -96,11 +96,11 @@ def save_and_be_killed(folder: Path, students: list[int], weights: str, n_rename
             return replace(path, target)
 
         patch = mock.patch.object(Path, "replace", replace_or_end)
-        # Whatever happens, the forked process must not go on with the tests of its parent.
+        # Whatever happens, the forked process must end here, and not go on with the tests.
         with patch, contextlib.suppress(BaseException):
             save_weights(folder, students, weights)
         os._exit(0)
-    # If saving made at most `n_renames` renames, the process would end with 0.
+    # Check that the process ended at the chosen rename: after a complete save, it ends with 0.
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == KILLED
 
 
@@ -133,5 +133,5 @@ def test_the_run_after_a_kill_removes_what_the_killed_one_has_left(
 
 
 def recorded_students(folder: Path) -> set[int]:
-    """Return the UserIds that a folder of weights records."""
+    """Return the UserIds of the training students, which are saved beside the weights."""
     return set(np.load(folder / weights.TRAINED_STUDENTS).tolist())

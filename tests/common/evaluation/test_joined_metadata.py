@@ -13,8 +13,8 @@ import pytest
 from conftest import succeeds
 from page_reading import read_page
 
-# The evaluation prints this mark beside a score if the metadata do not belong to the same data as
-# the answers.
+# The evaluation prints this mark beside a score if the entry or the page has used metadata that do
+# not describe the scored answers.
 MARK = "metadata of other data"
 QUESTIONS = layout.QUESTION_METADATA_TASK_1_2
 
@@ -29,15 +29,15 @@ def other_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kit(split_kit: Path, tmp_path: Path) -> Path:
-    """Return a copy of a kit with local splits that the test may change."""
+    """Return a copy of the kit with simulated data and local splits; the test may change it."""
     return Path(shutil.copytree(split_kit, tmp_path / "kit"))
 
 
 def own_answers(kit: Path, folder: Path) -> Path:
-    """Write true answers that no simulation has made, with the UserIds of simulated students."""
+    """Write true answers that the kit does not know as simulated; return the path of the file."""
     answers = pd.read_csv(kit / "data/test_input" / layout.VALID_TASK_1_2)
     outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
-    # Shuffled outcomes make a file that the kit does not recognise as simulated.
+    # The kit recognises simulated answers by their rows, and shuffled outcomes change the rows.
     answers[outcomes] = answers[outcomes].sample(frac=1, random_state=0).to_numpy()
     path = folder / "test_input" / layout.VALID_TASK_1_2
     path.parent.mkdir()
@@ -61,8 +61,8 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
 ) -> None:
     """Metadata are foreign if they describe other students or questions than the answers.
 
-    The kit notices this by comparing the origins of the two files. If neither is simulated, their
-    origins are unknown, and the metadata are taken to belong to the answers.
+    The kit finds foreign metadata by comparing the origins of the two files. If neither file is
+    simulated, both origins are unknown, and the metadata are taken to belong to the answers.
     """
     answers_file = write_answers(answers, kit, tmp_path)
     metadata_file = write_metadata(metadata, kit, other_data, tmp_path)
@@ -71,12 +71,15 @@ def test_metadata_are_foreign_if_a_simulation_made_them_or_the_answers_but_not_b
 
 
 def write_answers(origin: str, kit: Path, folder: Path) -> Path:
-    """Return a file of true answers of the given origin; write it unless the kit has one."""
+    """Return the path of a file of true answers of the given origin.
+
+    The function writes the file, unless it is the kit's own file of simulated answers.
+    """
     simulated = kit / "data/test_input" / layout.VALID_TASK_1_2
     if origin == "of unknown origin":
         return own_answers(kit, folder)
     if origin == "simulated, saved again":
-        # The file has the same rows but other line ends, so its fingerprint differs.
+        # The new file has the same rows but other line ends, so its fingerprint differs.
         again = kit / "data/test_input/again.csv"
         pd.read_csv(simulated).to_csv(again, index=False, lineterminator="\r\n")
         return again
@@ -84,7 +87,10 @@ def write_answers(origin: str, kit: Path, folder: Path) -> Path:
 
 
 def write_metadata(origin: str, kit: Path, other_data: Path, folder: Path) -> Path:
-    """Return a file of metadata of the given origin; write it unless a folder has one."""
+    """Return the path of a file of question metadata of the given origin.
+
+    The function writes the file only if its origin is to be unknown.
+    """
     if origin == "of another simulation":
         return other_data / "metadata" / QUESTIONS
     if origin == "of unknown origin":
@@ -97,7 +103,7 @@ def write_metadata(origin: str, kit: Path, other_data: Path, folder: Path) -> Pa
 def test_a_model_that_read_metadata_of_other_data_is_marked(
     kit: Path, other_data: Path, tmp_path: Path
 ) -> None:
-    """A model is scored twice: with metadata of the answers, and with metadata of other data."""
+    """A model is scored twice: after it has read metadata of its answers, and of other data."""
     model = ["task_1/sample_model_item_response.py", "--local", "--dimensions", 1]
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     succeeds(model, kit=kit)
@@ -120,14 +126,15 @@ def test_a_ranking_from_foreign_metadata_is_marked_though_the_origin_of_the_pane
 ) -> None:
     """The metadata of a ranking (task 3) must belong to the answers that the ranking was made from.
 
-    The ranking is scored by a panel of judges that the user wrote, whose origin the kit does not
-    know. So the panel cannot show whether the metadata are foreign.
+    The ranking is scored by a panel, a file of judgements that the user wrote. The kit does not
+    know its origin. So the panel cannot show whether the metadata are foreign: the kit must compare
+    them with the answers.
     """
     data = other_data if is_foreign else kit / "data"
     flags = ["--metadata_dir", data / "metadata"]
     succeeds(["task_3/sample_model_confidence.py", *flags], kit=kit)
     # The user's panel has one judge, "me", who judges one pair: the first two questions of the
-    # template. The judge prefers the left question, which is written as 1.
+    # template. A 1 says that the judge prefers the left question.
     template = pd.read_csv(kit / "submission_templates/submission_task_3.csv")
     left, right = template["QuestionId"][:2]
     panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
@@ -142,13 +149,13 @@ def test_a_note_warns_if_the_page_groups_students_by_foreign_metadata(
 ) -> None:
     """The page of a score groups students by their metadata, such as gender.
 
-    Here the kit's file of these metadata is replaced by the file of another simulation.
+    Here, a file of another simulation replaces the kit's file of these metadata.
     """
     succeeds(["task_1/sample_model_majority.py", "--local"], kit=kit)
     name = layout.STUDENT_METADATA_TASK_1_2
     shutil.copyfile(other_data / "metadata" / name, kit / "data/metadata" / name)
-    # SIMULATED.json lists the files of the kit's simulation with their fingerprints. It still names
-    # the replaced file, so only the fingerprint can show the replacement.
+    # SIMULATED.json lists the files of the kit's simulation with their fingerprints. It still lists
+    # the name of the replaced file, so only the fingerprint can show the replacement.
     marker = kit / "data" / layout.SIMULATED_MARKER_NAME
     assert any(name in file for file in json.loads(marker.read_text())["files"])
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]

@@ -30,14 +30,14 @@ def read(folder: Path) -> list[Result]:
 
 @pytest.fixture
 def submission(tmp_path: Path) -> Path:
-    """Write a submission to task 1."""
+    """Write a submission to task 1 with a single prediction; return its path."""
     path = tmp_path / "submission_task_1.csv"
     path.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
     return path
 
 
 def describe_origin(submission: Path, split: str = "") -> bytes:
-    """Return the JSON that names this process as the origin of a submission."""
+    """Return the JSON that names this process as the one that has made a submission."""
     with submission.open("rb") as file:
         return provenance.this_process(submission.parent, {submission: file}, split=split).as_json()
 
@@ -63,8 +63,9 @@ def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
 def test_a_line_says_what_was_scored_and_what_made_it(scored_kit: Path) -> None:
     """The record of scores (results.jsonl) has a line for each evaluation of an entry.
 
-    `scored_kit` first evaluates the majority sample of task 1. `parts` holds two accuracies: for
-    the answers that are wrong, and for the answers that are right.
+    The first evaluation of `scored_kit` is of the majority sample of task 1. Its line has two
+    `parts`, the accuracy for the answers that are wrong and the accuracy for the answers that are
+    right.
     """
     first, *_ = read(scored_kit / "data/test_output")
     assert first.task == 1
@@ -127,7 +128,11 @@ class LinesOfCode:
 
 @pytest.fixture(scope="module")
 def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfCode:
-    """Score a script three times: after a commit, with an edited import, as an untracked copy."""
+    """Score a script three times; return the lines of the three scores in the record.
+
+    The first score is made after a commit of the script, the second after an edit of a module that
+    the script imports, and the third by a copy of the script that is not under version control.
+    """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("versions") / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in ("init -q", "add task_1 common/submission.py", "commit -q -m first"):
@@ -157,7 +162,7 @@ def test_a_line_has_a_fingerprint_of_a_script_and_what_it_imports(
 
 
 def test_a_line_names_the_commit_of_the_code(lines_of_code: LinesOfCode) -> None:
-    """The revision ends in "-dirty" if the script or an import was edited since the commit."""
+    """The revision is the commit, and "-dirty" if the script or its imports were edited since."""
     revision = lines_of_code.committed.revision
     assert revision is not None
     assert re.fullmatch("[0-9a-f]{7,}", revision)
@@ -182,7 +187,10 @@ class LinesOfEntry:
 
 @pytest.fixture(scope="module")
 def lines_of_entry(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfEntry:
-    """Train an entry with the seed 5, and score it as a folder, as a zip, and after an edit."""
+    """Train an entry with the seed 5, and score it as a folder, as a zip, and after an edit.
+
+    The result holds the lines of the three scores in the record.
+    """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("entry") / "kit"))
     trainer = kit / "task_4/numpy/train_model.py"
     entry_code = kit / "task_4/numpy/model.py"
@@ -203,7 +211,7 @@ def lines_of_entry(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     succeeds([*evaluate, "--submission", kit / "submissions/submission_task_4.zip"], kit=kit)
     entry_code.write_text(entry_code.read_text() + "# Edited.\n")
     succeeds(evaluate, kit=kit)
-    # The record has the scores in the order of the three evaluations.
+    # The lines of the record are in the order of the three evaluations.
     as_folder, as_zip, edited = read(kit / "data/test_output")
     return LinesOfEntry(as_folder, as_zip, edited)
 
@@ -240,7 +248,7 @@ def append_related(submission: Path, true_answers: Path) -> Result:
 
 @pytest.fixture
 def true_answers(submission: Path) -> Path:
-    """Make a folder of true answers, with one file."""
+    """Make a folder of true answers that holds one file; return its path."""
     folder = submission.parent / "true"
     folder.mkdir()
     (folder / "one.xml").write_text("1")
@@ -250,7 +258,10 @@ def true_answers(submission: Path) -> Path:
 def test_the_result_of_a_related_challenge_says_how_the_data_were_split(
     submission: Path, true_answers: Path
 ) -> None:
-    """The split, such as "5 folds", comes from the .json that records the submission's origin."""
+    """The score's line says how the data were split, for example "5 folds".
+
+    The evaluation reads this from the .json that records the origin of the submission.
+    """
     origin = describe_origin(submission, split="5 folds")
     submission.with_suffix(".json").write_bytes(origin)
     line = append_related(submission, true_answers)
@@ -288,7 +299,7 @@ def test_a_line_names_the_model_and_its_seed(
     assert line.model == "my_idea"
     assert line.seed == seed
     assert line.seconds is None
-    # The command shows a flag and its value as two words.
+    # In the recorded command, a flag and its value are two words, even if they were joined by "=".
     assert made_by(line) == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
@@ -412,7 +423,8 @@ def test_a_line_with_the_right_fields_and_types_is_read(
 ) -> None:
     (tmp_path / NAME).write_text(json.dumps(line) + "\n")
     (result,) = read(tmp_path)
-    # Earlier versions have not recorded from which files a model has learned.
+    # None of these lines says from which files the model has learned. Earlier versions of the kit
+    # did not record this.
     assert result.learned_from is None
     assert capsys.readouterr().err == ""
 
@@ -461,7 +473,7 @@ def test_an_invalid_line_is_ignored_and_the_user_is_told(
 def test_valid_lines_beside_invalid_ones_are_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An empty line counts neither as valid nor as invalid."""
+    """Two lines are valid, two are invalid, and an empty line counts as neither."""
     path = tmp_path / NAME
     valid = json.dumps(OLD).encode()
     cut_off = valid[:40]
@@ -481,7 +493,10 @@ def test_a_recorded_score_that_is_no_number_is_no_result(
 
 
 def read_former(folder: Path, command: str) -> Result:
-    """Write and read a line of a former version, with a command instead of script and options."""
+    """Write a line as former versions of the kit did, then read it and return the result.
+
+    Such a line has a command in the place of the script and its options.
+    """
     line = {**asdict(RESULT), "made_by": command}
     del line["script"]
     del line["options"]

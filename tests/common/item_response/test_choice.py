@@ -32,7 +32,11 @@ class Drawn:
     context: IntArray
 
     def fit(self, n_answers: int | None = None) -> ItemResponse:
-        """Fit an estimator that chooses its settings."""
+        """Fit an estimator to the first `n_answers` answers, by default to all.
+
+        The fit chooses the settings: the number of abilities, the guessing, and whether to use
+        contexts.
+        """
         rows = slice(n_answers)
         return ItemResponse(n_dimensions=None, guessing=None).fit(
             self.student[rows],
@@ -45,9 +49,9 @@ class Drawn:
 def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
     """Draw an answer of each student to each question.
 
-    A student who does not know an answer guesses it with the probability `guessing`. Each question
-    belongs to one of five contexts. `effect` is the standard deviation of the effects that contexts
-    have on students.
+    A student who does not know the answer guesses right with the probability `guessing`. Each
+    question belongs to one of five contexts. In each context, a student is better or worse than
+    elsewhere: `effect` is the standard deviation of these differences on the scale of logits.
     """
     rng = np.random.default_rng(seed)
     # Each element of these arrays belongs to one answer.
@@ -56,14 +60,16 @@ def draw(guessing: float, effect: float = 0.0, seed: int = 1) -> Drawn:
     ability = rng.normal(size=N_STUDENTS)[student]
     slope = rng.lognormal(0.3, 0.3, N_QUESTIONS)[question]
     effects = effect * rng.normal(size=(N_STUDENTS, 5))[student, context]
-    # Hard questions, because guessing shows only where students do not know the answer: an average
-    # student knows the answer to an average question with probability sigmoid(-0.5) = 38 %.
+    # The questions are hard, because guessing shows only where students do not know the answer. An
+    # average student knows the answer to an average question with probability sigmoid(-0.5) = 38 %.
     intercept = rng.normal(-0.5, 1, N_QUESTIONS)[question]
     logit: FloatArray = slope * ability + intercept + effects
-    # A logistic random number is below the logit with the probability sigmoid(logit).
+    # A student knows the answer with the probability sigmoid(logit). This is the probability that a
+    # random number with the logistic distribution is below the logit.
     knows = rng.logistic(size=len(student)) < logit
     guesses = rng.random(len(student)) < guessing
-    # The fit takes a column for each level of contexts; there is one level here.
+    # Contexts may be divided further, level by level. The fit takes a column for each level; here,
+    # there is one level.
     column_of_contexts = context[:, None]
     return Drawn(student, question, knows | guesses, column_of_contexts)
 
@@ -75,20 +81,20 @@ def settings(model: ItemResponse | ItemResponseOptions) -> tuple[int, float, boo
 
 @pytest.fixture(scope="module")
 def open_answers() -> Drawn:
-    """Return answers that cannot be guessed, in contexts without effects."""
+    """Draw answers without guessing, in contexts that make no difference."""
     return draw(guessing=0.0)
 
 
 @pytest.fixture(scope="module")
 def fitted(open_answers: Drawn) -> ItemResponse:
-    """Return an estimator that is fitted to `open_answers` and has chosen its settings."""
+    """Return an estimator that has chosen its settings from `open_answers`."""
     return open_answers.fit()
 
 
 def test_answers_choose_the_guessing(fitted: ItemResponse) -> None:
-    # The choice depends on the random answers. With twelve seeds of `draw`, 0 to 11, the fits chose
-    # no guessing each time if there was none. If the guessing was 0.3, they chose 0.3 nine times,
-    # 0.2 twice and 0.1 once.
+    # Which guessing the fit chooses depends on the random answers. With the seeds 0 to 11 of
+    # `draw`, it always chose 0 for answers without guessing. For a guessing of 0.3, it chose 0.3
+    # nine times, 0.2 twice and 0.1 once.
     assert fitted.guessing_ == 0.0
     assert draw(guessing=0.3).fit().guessing_ > 0.0
 
@@ -115,9 +121,9 @@ def test_a_fit_that_leaves_contexts_out_predicts_pairs_with_contexts(
 ) -> None:
     """`fitted` was given contexts, but does not use them, because they have no effects.
 
-    It accepts contexts of pairs to predict, and ignores them: it predicts as a fit without contexts
-    does. An estimator that is loaded from a file ignores them too. An estimator that is extended by
-    further students accepts them.
+    When it predicts pairs with contexts, it ignores the contexts, and predicts as a fit without
+    contexts does. An estimator that is loaded from a file ignores them, too. An estimator that is
+    extended by further students accepts contexts.
     """
     assert not fitted.uses_context
     # Student 0 answers question 2 in context 2. Student 1 answers question 3 in context 99, which
@@ -182,11 +188,12 @@ def test_further_answers_need_no_contexts_if_the_fit_left_them_out(
 def test_control_c_while_settings_are_chosen_ends_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`Drawn.fit` leaves the number of abilities and the guessing open; short fits choose them.
+    """Control-C during a short fit that chooses the settings ends the program.
 
-    Control-C during the long fit that follows keeps what was learned so far. A short fit is of no
-    use to the user, so here Control-C (KeyboardInterrupt) is passed on. The third step of the
-    program belongs to one of the short fits.
+    `Drawn.fit` leaves the number of abilities and the guessing open, so short fits choose them. A
+    long fit follows. Control-C during the long fit keeps what was learned so far. A short fit is of
+    no use to the user, so there Control-C (KeyboardInterrupt) is passed on. The third step of the
+    program belongs to a short fit.
     """
     run_step = fitting.run_step
     step_numbers = itertools.count(1)

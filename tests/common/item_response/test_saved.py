@@ -43,7 +43,8 @@ def test_a_loaded_estimator_of_options_predicts_the_same(context_of: Any, tmp_pa
     model = fit_options(TRAIN, context_of(TRAIN))
     model.save(tmp_path / "model.npz")
     loaded = ItemResponseOptions.load(tmp_path / "model.npz")
-    # The fit learns habits (preferences of a student for options) only if it is given contexts.
+    # The fit has learned habits (preferences of a student for options) only if it was given
+    # contexts.
     assert (loaded.habits_ is None) == (context_of(TRAIN) is None)
     pairs = TEST.student, TEST.question
     assert_array_equal(

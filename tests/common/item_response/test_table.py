@@ -54,7 +54,8 @@ def test_ids_of_any_type_are_predicted_as_numbers_are(student_id: Any, question_
     fitted, test = fit_with_ids(student_id, question_id)
     p_right = fitted.predict(test)
     assert p_right.index.equals(test.index)
-    # The random start depends on the order of ids, so that predictions differ a little.
+    # The fit starts from random numbers, which depend on the order of the ids. So its predictions
+    # differ a little from those of a fit to the plain numbers.
     assert_allclose(p_right, predict(fit(TRAIN), TEST), atol=0.05)
 
 

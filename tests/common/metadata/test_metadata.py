@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from platforms import with_links
 
-# Runs a test with each reader of CSV files.
+# A test with this mark runs twice: pandas reads the CSV files in one run, and pyarrow in the other.
 READERS = pytest.mark.usefixtures("each_reader")
 # Header lines of the four kinds of files.
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
@@ -39,8 +39,8 @@ def is_dates(values: pd.Series, expected: list[str]) -> bool:
 def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
     """Circumstances are metadata of an answer, such as its date, quiz and class.
 
-    The result has a row for each AnswerId in `wanted`, in this order. A missing number is read as
-    -1, and a missing date or confidence as missing.
+    The result has a row for each AnswerId in `wanted`, in this order. Without a value, an id is
+    read as -1, a date as NaT, and a confidence as NaN.
     """
     # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(
@@ -52,7 +52,7 @@ def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
         + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
         + "7.0,2018-09-01 00:59:59.999,25.0,,9,\n",
     )
-    # The file lists neither `small` nor `large`.
+    # The file does not list these two ids, a small one and a large one.
     small = 8
     large = 2**31 - 1
     no_id = -1
@@ -130,9 +130,9 @@ DATES = [
     ("1998-01-01", "1998-01-01"),
     ("2014-12-31 23:59", "2014-12-31"),
     ("2010-03-01T23:59:59", "2010-03-01"),
-    # pyarrow by itself refuses a date with seven decimal places of a second.
+    # pyarrow's own reader refuses a date with seven decimal places of a second.
     ("2000-02-29 23:59:00.0000000", "2000-02-29"),
-    # pyarrow by itself refuses spaces around a date.
+    # pyarrow's own reader refuses spaces around a date.
     (" 2010-03-01 23:59:01 ", "2010-03-01"),
     ("", "NaT"),
     # Nobody born in these years is at school in 2020.
@@ -148,7 +148,7 @@ DATES = [
 def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
     write: Write, date: str, expected: str
 ) -> None:
-    # The second row holds an ordinary date, as every real column does.
+    # The second row holds an ordinary date, because every real column of dates holds some.
     path = write("students.csv", f"{STUDENTS}0,1,{date},1.0\n1,1,2005-05-05,1.0\n")
     found = metadata.read_student_metadata(path, np.arange(2))
     assert is_dates(found["DateOfBirth"], [expected, "2005-05-05"])
@@ -215,7 +215,7 @@ def test_without_a_tree_questions_have_no_names(question_file: Path) -> None:
 # ---- Faults ------------------------------------------------------------------------------------
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
-# The key is the header of a kind of file. A case is the rows that follow the header, and the error
+# The key is the header of a kind of file. Each case holds the rows below the header, and the error
 # message.
 FAULTS = {
     ANSWERS: [
@@ -262,8 +262,8 @@ def test_a_fault_is_told_with_its_row_and_value(
 ) -> None:
     """A file with a header and some rows has one fault, which the message names.
 
-    The header tells the kind of file, and so the function that reads it. Cases without a header are
-    files of answers whose header is part of `rows`.
+    The header shows the kind of file, and so which function must read it. In the cases without a
+    header, the file holds metadata of answers, and `rows` begins with its header.
     """
     path = write("faulty.csv", header + rows)
     tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
@@ -271,7 +271,8 @@ def test_a_fault_is_told_with_its_row_and_value(
         if header == STUDENTS:
             metadata.read_student_metadata(path, ids(4, 5))
         elif header == QUESTIONS:
-            # Faults in rows of other questions than question 4 are reported, too.
+            # Only question 4 is asked for, but faults in the rows of other questions are reported,
+            # too.
             metadata.read_question_subjects(path, ids(4), tree)
         elif header == TREE:
             metadata.read_subject_tree(path)
