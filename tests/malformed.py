@@ -27,9 +27,9 @@ import numpy as np
 from run_scripts import Done
 from script_inputs import InputColumn, InputFile
 
-# A function that puts a malformed file at a path.
+# A function that writes or makes a malformed file at the path that it is given.
 PutFile = Callable[[Path], object]
-# Names and contents of malformed files.
+# A name and a content for each malformed file.
 Cases = Iterator[tuple[str, bytes]]
 
 TIME_LIMIT_SECONDS = 60
@@ -42,7 +42,8 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
     It writes the damaged file to this path.
     """
     damaged = dict(damage_bytes(input_file.kind, content))
-    # Zips and Parquet files have tests of their own, `test_zips.py` and `test_probabilities.py`.
+    # Zips and Parquet files are not damaged here: `test_zips.py` and `test_probabilities.py` test
+    # them.
     if input_file.kind == "csv":
         damaged |= dict(damage_csv(input_file, content))
     elif input_file.kind == "txt":
@@ -84,7 +85,8 @@ def damage_bytes(kind: str, content: bytes) -> Cases:
 
 # ---- CSV ---------------------------------------------------------------------------------------
 
-# Cells that no column of numbers may hold: none allows negative or very large numbers.
+# Cells that are not valid in any column of numbers. No column allows negative or very large
+# numbers.
 BAD_NUMBERS = {
     "a word": b"abc",
     "hexadecimal": b"0x2",
@@ -135,13 +137,14 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
         cells["True"] = b"True"
     if column.whole:
         cells["a fraction"] = b"1.5"
-    # BAD_NUMBERS already holds a number beyond 32 bits and a negative number.
+    # `cells` already holds a negative number and a number beyond 32 bits, from BAD_NUMBERS.
     if column.high < schema.INT32_MAX:
         cells["above the range"] = str(column.high + 1).encode()
     if column.low > 0:
         cells["below the range"] = str(column.low - 1).encode()
     if input_column.is_read_by_int:
-        # The script accepts all that `int` accepts, so these cells are valid in this column.
+        # The script reads this column by `int`. Leave out the cells that `int` accepts, which are
+        # valid.
         cells = {name: cell for name, cell in cells.items() if not _is_read_by_int(cell)}
     return cells
 
@@ -168,17 +171,17 @@ class CsvLines:
     header: bytes
     # All other lines together.
     body: bytes
-    # Everything before the row to be damaged, and everything after it.
+    # All of the file before the row that is to be damaged, and all of it after this row.
     before: bytes
     after: bytes
-    # The row to be damaged, still well formed.
+    # The cells of the row that is to be damaged; here, they are still valid.
     row: list[str]
-    # The first row of the body, as a line with its line end.
+    # The first row below the header, as a line with its line end.
     first_line: bytes
 
     @property
     def line(self) -> bytes:
-        """The row to be damaged, as a line without its line end."""
+        """The row that is to be damaged, still valid, as a line without its line end."""
         return write_row(self.row).removesuffix(b"\n")
 
     def with_line(self, line: bytes) -> bytes:
@@ -187,7 +190,7 @@ class CsvLines:
 
 
 def cut_csv(input_file: InputFile, content: bytes) -> CsvLines:
-    """Cut a well-formed CSV into its parts, and choose the row to be damaged."""
+    """Cut a well-formed CSV into its parts, and choose the row that is to be damaged."""
     text = content.decode("utf-8-sig")
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     if input_file.has_header:
@@ -197,7 +200,7 @@ def cut_csv(input_file: InputFile, content: bytes) -> CsvLines:
         names = [input_column.column.name for input_column in input_file.columns]
         header = b""
     lines = [write_row(row) for row in rows]
-    # Damage a row late in the file: a reader has accepted many rows before it.
+    # Damage a row late in the file: by then, a reader may have accepted many rows.
     position = len(lines) * 3 // 4
     return CsvLines(
         names=names,
@@ -218,7 +221,7 @@ def write_row(row: Sequence[str]) -> bytes:
 
 
 def damage_csv(input_file: InputFile, content: bytes) -> Cases:
-    """Yield damage to a CSV."""
+    """Yield a name and a content for each way to damage a CSV."""
     lines = cut_csv(input_file, content)
     # A submission of the debiasing challenge has 50 columns of items, which are all alike. To save
     # time, only the first columns are damaged.
@@ -237,7 +240,8 @@ def damage_cells(input_column: InputColumn, lines: CsvLines) -> Cases:
     """Yield CSVs in which one cell of a column is not valid."""
     name = input_column.column.name
     row = list(lines.row)
-    # Bad cells may be invalid UTF-8, which csv cannot write. Therefore they replace a placeholder.
+    # A bad cell may be invalid UTF-8, which csv cannot write. So write a placeholder, and replace
+    # it by the bad cell.
     row[lines.names.index(name)] = "<here>"
     line = write_row(row).removesuffix(b"\n")
     for case, cell in bad_cells(input_column).items():
@@ -267,8 +271,8 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
     yield "a cell too many", lines.with_line(lines.line + b",1")
     yield "a long row that is no UTF-8", lines.with_line(lines.line + b",\xff" * 9)
     yield "an open quotation mark", lines.with_line(b'"' + lines.line)
-    # Of a file without a header, only a blank line remains. (The case "empty" tests a file without
-    # any bytes.)
+    # A file without a header would be empty. It gets a blank line, because the case "empty" already
+    # tests a file without any bytes.
     yield "no rows", lines.header or b"\n"
     yield "all in one row", whole.replace(b"\n", b",")
     # A file with a single column has no commas: there, semicolons replace the line ends.
@@ -318,19 +322,22 @@ OTHER_VALUES: dict[str, object] = {
     "a list of half a character": ["\udfff"],
     "an object": {},
 }
-# Some keys of OTHER_VALUES. Their values are valid in a field that may hold any text.
+# These keys of OTHER_VALUES have values that are valid in a field of any text.
 TEXTS = {"a text", "control characters", "an open quotation mark"}
 
 
 def damage_json_lines(content: bytes) -> Cases:
-    """Yield damage to a file of the challenge "cloze", which has a JSON object in each line."""
+    """Yield a name and a content for each way to damage a file of queries.
+
+    The file belongs to the challenge "cloze", and has a JSON object in each line.
+    """
     lines = content.splitlines()
-    # Damage the line in the middle.
+    # Damage the query in the middle of the file.
     position = len(lines) // 2
     query = json.loads(lines[position])
-    # For some keys of the query, the names of the changes that leave the query valid. The value of
-    # `qid` may be any text. The keys `domain` and `NeedReasoning` only classify the query: their
-    # values may be text, a whole number, a boolean or nothing.
+    # Each set names changes of a field, by keys of OTHER_VALUES, that leave the query valid. The
+    # value of `qid` may be any text. The values of `domain` and `NeedReasoning` only classify the
+    # query: they may be text, a whole number, a boolean or nothing.
     classes = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
     valid_changes = {"qid": TEXTS, "domain": classes, "NeedReasoning": classes}
     for name, damaged_line in damage_object(query, valid_changes):
@@ -348,11 +355,12 @@ def damage_record(content: bytes) -> Cases:
     that is not valid in this field.
     """
     result = json.loads(content)
-    # Two sets of keys of OTHER_VALUES: the keys of texts, and the keys of numbers and null.
+    # Some fields of the record hold a text, others hold a number or null. These are the keys of
+    # OTHER_VALUES whose values are valid in such fields.
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    # For each field, the keys of those OTHER_VALUES that are valid in the field. "missing" means
-    # that the field may be missing.
+    # For each field, the keys of OTHER_VALUES whose values are valid in this field. The key
+    # "missing" means that the field may be missing.
     valid_changes = {
         "rules": texts,
         "model": texts,
@@ -367,7 +375,8 @@ def damage_record(content: bytes) -> Cases:
         "parts": {"an object"},
         "options": {"an object"},
     }
-    # The values of these two fields are objects, whose keys are fields, too.
+    # The values of the fields `options` and `parts` are objects. Their keys are fields of their
+    # own, for which changes are valid, too.
     for name in result["options"]:
         valid_changes[name] = {"missing", *texts, "true", "a list", "a list of half a character"}
     for name in result["parts"]:
@@ -378,8 +387,9 @@ def damage_record(content: bytes) -> Cases:
 def damage_object(record: dict[str, Any], valid_changes: dict[str, set[str]]) -> Cases:
     """Yield malformed variants of a line that holds a valid JSON object, `record`.
 
-    `change_values` changes the value of each key in several ways, which have names. `valid_changes`
-    lists, for some keys, the names of the changes that leave the object valid.
+    `change_values` changes the value of each key in several ways, which have names. For some keys,
+    `valid_changes` lists the names of those changes after which the object is still valid; these
+    variants are left out.
     """
     for name, changed in change_values(record, valid_changes):
         yield name, json.dumps(changed).encode()
@@ -387,7 +397,7 @@ def damage_object(record: dict[str, Any], valid_changes: dict[str, set[str]]) ->
     without_brace = line.removesuffix("}")
 
     def with_field(value: str) -> bytes:
-        """Return the line with a further field, whose value is written as in `value`."""
+        """Return the line with one more field "x", whose value is the JSON text `value`."""
         return f'{without_brace}, "x": {value}}}'.encode()
 
     yield "a number of 5,000 digits", with_field("9" * 5000)
@@ -410,7 +420,7 @@ def change_values(
     left out.
     """
     for key, value in record.items():
-        # The changed objects, by the name of the change.
+        # For each change of this key, the name of the change and the changed object.
         changed = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
         without_key = dict(record)
         del without_key[key]
@@ -428,13 +438,14 @@ def change_values(
 
 
 def damage_xml(content: bytes) -> Cases:
-    """Yield damage to an XML file of the challenge "student_response", which holds a question.
+    """Yield a name and a content for each way to damage an XML file that holds a question.
 
-    `related_challenges/test_contract.py` tests well-formed XML that is no valid question.
+    The file belongs to the challenge "student_response". `related_challenges/test_contract.py`
+    tests well-formed XML that is no valid question.
     """
     body = re.sub(r"<\?xml.*?\?>", "", content.decode())
-    # A parser must not trust a declared encoding that does not exist, that is not the encoding of
-    # the file, or that Python knows but XML does not.
+    # A parser must not trust the encoding that a file declares. Here, the encoding does not exist,
+    # is not the encoding of the file, or is known to Python but not to XML.
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
         declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
         yield f"encoding {encoding!r}", (declaration + body).encode()
@@ -451,7 +462,7 @@ def damage_xml(content: bytes) -> Cases:
 
 
 def damage_array(content: bytes) -> Cases:
-    """Yield damage to a file in NumPy's format that holds an array of UserIds."""
+    """Yield a name and a content for each way to damage a NumPy file of UserIds."""
     user_ids = np.load(io.BytesIO(content))
     for name, array in make_other_arrays(user_ids).items():
         buffer = io.BytesIO()
@@ -515,7 +526,7 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
             signal.alarm(TIME_LIMIT_SECONDS)
         done = input_file.run(kit)
         if not is_refused(input_file, done):
-            # The end of the outputs is enough to see what happened.
+            # The ends of the two outputs are enough to see what happened.
             return f"{done.returncode} {done.stdout[-300:]!r} {done.stderr[-900:]!r}"
         if snapshot(kit) != before:
             return "was refused, but files were written"
@@ -540,7 +551,7 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
     The message names the file, and no score is printed.
     """
     lines = done.stderr.splitlines()
-    # The scripts named check_submission.py print a line for each fault.
+    # A script named check_submission.py may print several lines, one for each fault.
     is_one_line = len(lines) == 1 or "check_submission" in input_file.script
     is_readable = all(
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
@@ -560,6 +571,6 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and the time of change of everything in a folder, by path."""
+    """Return the size and the time of change of each file and folder in a folder, by path."""
     statuses = {str(path): path.lstat() for path in folder.rglob("*")}
     return {path: (status.st_size, status.st_mtime_ns) for path, status in statuses.items()}

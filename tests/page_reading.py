@@ -12,10 +12,10 @@ from xml.etree.ElementTree import Element, fromstring
 
 _EMPTY = re.compile(r"<((?:meta|link|br|hr|img|input|wbr)\b[^>]*?)/?>")
 _HEADINGS = {"h1", "h2", "h3", "h4", "summary"}
-# Inline elements: a browser shows no space before and after them.
+# A browser shows no space before and after these elements.
 _INLINE = {"a", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "wbr"}
-# Elements whose text is left out of the text of a page, because a reader does not see it or sees it
-# only inside a chart.
+# The text of these elements is not part of a page's text: a reader does not see it, or sees it only
+# in a chart.
 _UNREAD = {"head", "svg"}
 
 
@@ -34,7 +34,7 @@ class Table:
         return row
 
     def column(self, name: str) -> list[str]:
-        """Return the cells below a column's name."""
+        """Return the cells of the column with this name."""
         index = self.columns.index(name)
         return [row[index] for row in self.rows]
 
@@ -67,7 +67,7 @@ class Page:
         self.text = _line(root)
         # A browser shows the text inside <details> only if the reader unfolds it.
         self.folded = " ".join(map(_line, root.iter("details")))
-        # The ids of all elements, and the targets of all links and of other references.
+        # The ids of all elements, and the targets of all references, such as links.
         self.ids: list[str] = []
         self.references: list[str] = []
         for element in root.iter():
@@ -78,7 +78,7 @@ class Page:
         self._read_elements(root)
 
     def _read_attributes(self, element: Element) -> None:
-        """Collect the id of an element and what it refers to."""
+        """Collect the id of an element, and the targets of its references."""
         for name, value in element.attrib.items():
             if name == "id":
                 self.ids.append(value)
@@ -87,7 +87,7 @@ class Page:
             self.references += re.findall(r"url\(([^)]*)\)", value)
 
     def _read_elements(self, root: Element) -> None:
-        """Collect headings, tables and charts, each under the last heading above it."""
+        """Collect headings, tables and charts; a table or chart gets the last heading above it."""
         for element in root.iter():
             assert element.tag != "script"
             heading = self.headings[-1] if self.headings else ""
@@ -134,7 +134,7 @@ def _parse(html: str) -> Element:
 def _read_table(table: Element, heading: str) -> Table:
     rows = [[_line(cell) for cell in row] for row in table.iter("tr")]
     n_head_rows = len(table.findall("thead/tr"))
-    # The last row of the head names the columns.
+    # The last row of the table's head holds the names of the columns.
     columns = rows.pop(n_head_rows - 1) if n_head_rows else []
     caption = "".join(map(_line, table.findall("caption")))
     return Table(heading, caption, columns, rows)

@@ -32,15 +32,15 @@ RESULT = Result(
 # for an answer, the entry sees -1 instead of the answer.
 STRICT = "targets may not be asked, unobserved = -1"
 LENIENT = "targets may be asked, unobserved = -1"
-# Figures of random rankings in task 3.
+# What the record of a score of task 3 says about the scores of random rankings.
 RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.72}
 
 
 def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) -> Result:
     """Return a result of a model of task 1 that was run with this seed, or without a seed (None).
 
-    The run took 1 s with the seed 0 or without a seed, 2 s with the seed 1, and so on. Its flags
-    were --local, --n_dimensions 8 and --seed, if there is a seed.
+    The model's flags were --local, --n_dimensions 8 and, if there is a seed, --seed. The run took
+    1 s with the seed 0 or without a seed, 2 s with the seed 1, and so on.
     """
     options: dict[str, Any] = {"local": True, "n_dimensions": "8"}
     if seed is not None:
@@ -58,7 +58,7 @@ def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) 
 
 
 def made_by(result: Result) -> str:
-    """Return the command that made the submission; "" if the command is unknown."""
+    """Return the command that made the scored submission; "" if the command is unknown."""
     return Provenance(result.script, result.options, 0).command if result.script else ""
 
 

@@ -19,11 +19,11 @@ import yaml
 from competition import Days, Plan, describe
 from conftest import succeeds
 
-# For each task, the file that the toy bundle's scoring program reads. In task 4, the ingestion
-# program has written this file before.
+# For each task, the file that the scoring program reads. In task 4, the ingestion program writes
+# this file before the scoring program starts.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
-# The scoring program of the toy bundle. It runs the submission as code, which may call `score` and
-# use the folders `given` and `written`, so that a test can try anything.
+# The scoring program of the toy bundle. It runs the submission as Python code. A test can put any
+# code there, which may call `score` and use the folders `given` and `written`.
 SCORE = """\
 import json, pathlib, sys
 given, written = map(pathlib.Path, sys.argv[1:])
@@ -35,8 +35,8 @@ if not file.exists():
     sys.exit("error: no file of the task in the zip")
 exec(file.read_text())
 """
-# The ingestion program of the toy bundle. It checks that its data are there and hands the entry's
-# source over to the scoring program.
+# The ingestion program of the toy bundle. It checks that it finds its data, and writes the code of
+# the entry to the file that the scoring program reads.
 INGEST = """\
 import pathlib, sys
 data, entry, written = map(pathlib.Path, sys.argv[1:])
@@ -69,12 +69,12 @@ def write_folder(folder: Path) -> Path:
 
     The bundle has one scoring program for all tasks and phases. For each phase, it has an ingestion
     program, which plays the entries of task 4. In a real bundle, the reference data of a task are
-    the true answers. Here they only name the file of a submission that the scoring program reads
+    the true answers. Here they hold only the name of the file that the scoring program reads
     (`SCORED`).
     """
     score = "python3 /app/program/score.py /app/input /app/output"
     ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
-    # The content of each file, by path.
+    # The content of each file of the toy bundle, by its path.
     texts = {
         "pages/overview.md": OVERVIEW,
         "pages/terms.md": "Terms",
@@ -153,10 +153,10 @@ def write_zip(
 
 
 def make_bundles(folder: Path, *flags: object) -> Path:
-    """Make bundles with hosting/make_bundle.py and unpack their zips; return the folder `bundle`.
+    """Make bundles with hosting/make_bundle.py; unpack each zip into a folder of the same name.
 
-    With the flag --tasks, this is the folder of the unpacked bundle.zip, which holds these tasks.
-    The output of the script is written to said.txt.
+    The function returns the folder `bundle`, into which bundle.zip is unpacked. With the flag
+    --tasks, this bundle holds all these tasks. The output of the script is written to said.txt.
     """
     output = succeeds(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
     (folder / "said.txt").write_text(output)
@@ -169,8 +169,9 @@ def make_bundles(folder: Path, *flags: object) -> Path:
 def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
     """Return the files of an entry of task 4, by name.
 
-    The methods `select_questions` and `update_model` of the entry begin with the code in `select`
-    and `update`. Its predictions are arbitrary zeros and ones, which depend on revealed answers.
+    `select` and `update` are code with which the entry's methods `select_questions` and
+    `update_model` begin. The predictions of the entry are arbitrary zeros and ones, which depend on
+    the revealed answers.
     """
     source = f"""
 class Submission:
@@ -186,7 +187,10 @@ class Submission:
 
 
 def submission_for(templates: Path, task: int) -> dict[str, str]:
-    """Return the files of a valid submission to task 1, 2 or 3 for the template in a folder."""
+    """Return a valid submission to task 1, 2 or 3: its files, by name.
+
+    The submission fills in the task's template, which is in the folder `templates`.
+    """
     template = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
     header, *rows = (templates / template).read_text().split()
     if task == 3:
@@ -196,7 +200,7 @@ def submission_for(templates: Path, task: int) -> dict[str, str]:
         for rank, row in enumerate(rows, 1):
             lines.append(f"{row}{rank}")
     else:
-        # The predictions are all possible values in turn.
+        # The possible values are predicted in turn.
         values = {1: (0, 1), 2: (1, 2, 3, 4)}[task]
         lines = [f"{header},{TASKS[task].column.name}"]
         for row, value in zip(rows, cycle(values), strict=False):

@@ -16,17 +16,17 @@ YAML = "competition.yaml"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The toy bundle as a folder."""
+    """Return the folder of the toy bundle, a small stand-in for a real bundle."""
     return write_folder(tmp_path / "own")
 
 
 def zip_folder(folder: Path) -> Path:
-    """Write a zip of the contents of a folder."""
+    """Write a zip of the contents of a folder; return its path."""
     return Path(shutil.make_archive(str(folder.with_name("bundle")), "zip", folder))
 
 
 def read_fault(bundle: Path) -> str:
-    """Return why a bundle is refused, without the bundle's name at the start."""
+    """Return the message that refuses a bundle, without the bundle's path at its start."""
     with pytest.raises(InputError) as raised:
         read_bundle(bundle, bundle.with_name("unpacked"))
     message = str(raised.value)

@@ -66,15 +66,15 @@ def read_scores(output: Path) -> dict[tuple[str, int], float]:
 
 # ---- Scores of tasks 1 to 3 --------------------------------------------------------------------
 
-# Pairs of a phase and a task for which these tests score submissions.
+# The phases and tasks in which the tests below score submissions.
 SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
-# The teams of each phase. Every zip is scored in a process of its own, which takes time, so the zip
-# of team "nested" is scored in one phase only.
+# The teams that hand in a zip in each phase. Every zip is scored in a process of its own, which
+# takes time, so the zip of team "nested" is scored in one phase only.
 TEAMS = {"public": ["right", "cut"], "private": ["right", "cut", "nested"]}
 
 
 def scored_tasks(phase: str) -> list[int]:
-    """Return the tasks for which these tests score submissions in a phase."""
+    """Return the tasks of `SCORED_TASKS` in a phase."""
     return [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
 
 
@@ -88,15 +88,16 @@ class OfficialCompetition:
 
     # The bundle, unpacked.
     bundle: Path
-    # The folder of the submissions and leaderboards: a folder for each team, and one for each
-    # phase. The zips are in handed_in/public and handed_in/private.
+    # The folder of this competition. It holds the zips of the teams (in handed_in/public and
+    # handed_in/private), a folder with the unpacked files of each team, and a leaderboard in a
+    # folder for each phase.
     base: Path
-    # How the local runner has ended in each phase, and its output.
+    # For each phase, how the script run_locally.py has ended, and its output.
     done: dict[str, Done]
     kit: Path
 
     def evaluate_locally(self, team: str, task: int, phase: str) -> list[object]:
-        """Return the command by which the kit's local evaluation, not the bundle, scores a file."""
+        """Return the command that scores a team's file with the kit, not with the bundle."""
         return [
             f"task_{task}/local_evaluation.py",
             *("--submission_dir", self.base / team),
@@ -113,22 +114,22 @@ def first_half(text: str) -> str:
 
 
 def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
-    """Return the files that each team of `OfficialCompetition` zips, by team and file name."""
+    """Return the files that the teams of `OfficialCompetition` hand in, by team and file name."""
     right: dict[str, str] = {}
     for task in (1, 2, 3):
         right |= submission_for(templates, task)
     cut = {name: first_half(text) for name, text in right.items()}
     nested = {f"a/{name}": text for name, text in right.items()}
-    # A folder that is named like a submission must not be taken for one.
+    # In this zip, a folder has the name of a submission. It must not be taken for the submission.
     nested["submission_task_2.csv/b.csv"] = ""
     return {"right": right, "cut": cut, "nested": nested}
 
 
 @pytest.fixture(scope="module")
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
-    """Make a bundle of official data, and score the zips of the teams in each phase.
+    """Make a bundle of official data, and score the zips that the teams hand in for each phase.
 
-    The local runner, hosting/run_locally.py, scores the zips. `TEAMS` lists the teams of each
+    hosting/run_locally.py scores the zips as the platform would. `TEAMS` lists the teams of each
     phase, and `SCORED_TASKS` lists the tasks to score. Simulated data stand in for the official
     data. Tests share the result and must not change it.
     """
@@ -140,7 +141,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
         handed_in = base / "handed_in" / phase
         for team in TEAMS[phase]:
             path = write_zip(handed_in / f"{team}.zip", files_by_team[team])
-            # `evaluate_locally` scores the unpacked files.
+            # `evaluate_locally` scores the files of a team in this folder.
             shutil.unpack_archive(path, base / team)
         flags = ("--submissions", handed_in, "--phase", phase, "--tasks", *scored_tasks(phase))
         done_by_phase[phase] = run([PLAY, bundle, *flags, "--output_dir", base / phase])
@@ -148,7 +149,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
 
 
 def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
-    """The licence of the official files forbids the bundle to hold them."""
+    """The bundle holds no official file, because their licence forbids it."""
     assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
 
 
@@ -162,10 +163,11 @@ def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
     files with their fingerprints. A second bundle is made of these answers, without the note.
     """
     note = "not the official ones that the pages describe: this bundle is for trying only"
-    # `make_bundles` writes to said.txt what make_bundle.py prints.
+    # The file said.txt holds what make_bundle.py has printed.
     assert f"holds simulated answers, {note}" in (official.base / "said.txt").read_text()
 
-    # Write the record as data/download.py does for official files, here for the answers of task 3.
+    # For official files, data/download.py writes a record of the files. Write the same record for
+    # the answers of task 3, so that they count as official.
     data_dir = Path(shutil.copytree(official.kit / "data", tmp_path / "data"))
     released = [data_dir / "test_data" / TASKS[3].answers_name(phase) for phase in layout.PHASES]
     record_by_path = official_files.record_of(data_dir, released)
@@ -181,7 +183,7 @@ def test_a_bundle_is_for_trying_only_unless_its_files_are_the_official_ones(
 def test_only_valid_submissions_have_scores(official: OfficialCompetition, phase: str) -> None:
     done = official.done[phase]
     tasks = scored_tasks(phase)
-    # All teams but one fail on each task.
+    # Only team "right" has a valid zip. The zips of the other teams fail on each task.
     n_failures = (len(TEAMS[phase]) - 1) * len(tasks)
     assert (done.returncode, done.stderr.count("\n")) == (2, n_failures)
     scores = read_scores(official.base / phase)
@@ -203,8 +205,8 @@ def test_refusals_equal_those_of_the_local_evaluation(
     official: OfficialCompetition, phase: str, task: int
 ) -> None:
     line = fails(official.evaluate_locally("cut", task, phase), kit=official.kit)
-    # The platform's messages name files without their folders, so remove the folders from the
-    # message of the local evaluation.
+    # The platform's messages name files without their folders. So remove the folders from the
+    # message of the local evaluation before the two are compared.
     for folder in (official.base / "cut", official.kit / "data", official.kit):
         line = line.replace(f"{folder}/", "")
     assert line.startswith(TASKS[task].submission)
@@ -217,7 +219,7 @@ def test_a_zip_whose_files_lie_in_a_folder_is_refused(official: OfficialCompetit
 
 
 def read_details(official: OfficialCompetition) -> list[Page]:
-    """Read the pages of the scores in the public phase."""
+    """Read the pages that the platform shows about the scores of the public phase."""
     folder = official.base / "public/details"
     return [read_page(path.read_text()) for path in folder.iterdir()]
 
@@ -234,7 +236,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
     # The platform has a page for each score. Only one of them has the headings of task 1.
     pages = read_details(official)
     (page,) = [page for page in pages if page.headings == expected.headings]
-    # The first table shows the paths of the files, which differ.
+    # The first table shows the paths of the files. These differ between the platform and the kit.
     assert page.tables[1:] == expected.tables[1:]
     assert len(page.tables) > 4
     assert page.charts == expected.charts
@@ -244,7 +246,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
 
 
 def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
-    """The pages on the platform show no judgements of single pairs, as the local page does.
+    """The pages on the platform show no judgements of single pairs, but the local page does.
 
     These judgements are the hidden answers of task 3.
     """
@@ -261,11 +263,12 @@ def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompe
 class PlayedEntries:
     """Three entries of task 4, which fail or cheat, after their games in the public phase."""
 
-    # The folder of the entries: fails.zip, tells.zip and opens.zip.
+    # The folder of the three zips, which are named after the teams: fails.zip, tells.zip,
+    # opens.zip.
     handed_in: Path
-    # The folder of the leaderboard.
+    # The folder into which run_locally.py has written the leaderboard and the pages of the scores.
     output: Path
-    # How the local runner has ended, and its output.
+    # How run_locally.py has ended, and its output.
     done: Done
 
 
@@ -293,24 +296,26 @@ open(glob.glob(KEYS, recursive=True)[0])
 
 @pytest.fixture(scope="module")
 def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
-    """Play the games of three entries of task 4, and score the entries, with the local runner.
+    """Play the games of three entries of task 4 with run_locally.py, and score the entries.
 
     Each team is named after what its entry tries: it fails, tells answers, or opens the secret key.
     Tests share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("played")
-    # The runner unpacks the bundle, with the keys, somewhere in the folder of temporary files.
+    # run_locally.py unpacks the bundle, which holds secret keys, into a folder of temporary files.
     keys = f"{tempfile.gettempdir()}/**/key.txt"
-    # `entry` returns the files of the toy entry. Its method `select_questions` begins with the code
-    # in `select`, and its method `update_model` with the code in `update`. `in_method` indents the
-    # lines of code.
+    # The function `entry` returns the files of a toy entry. The method `select_questions` of this
+    # entry begins with the code in `select`, and its method `update_model` with the code in
+    # `update`.
     entries = {
-        # Raises an error in the first round. A test looks for its message, xxxxxxxxx, in outputs.
+        # This entry raises an error in the first round. A test checks that the message, xxxxxxxxx,
+        # is not shown in the private phase.
         "fails": entry(select="raise ValueError('x' * 9)"),
-        # Raises an error that tells answers, but only when the games are replayed after scoring.
-        # The replay does not set `self.asked`, and then TELLING raises the error.
+        # This entry raises an error whose message tells answers, but only when the games are
+        # replayed after scoring: the replay does not call `select_questions`, so `self.asked` is
+        # missing.
         "tells": entry(select="self.asked = True", update=in_method(TELLING)),
-        # Tries to read the signing key, which must fail. OPENING opens a file that matches KEYS.
+        # This entry tries to read the key that signs the record of a game. It must fail.
         "opens": entry(select=in_method(OPENING.replace("KEYS", repr(keys)))),
     }
     for team, members in entries.items():
@@ -322,7 +327,10 @@ def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntr
 
 
 def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
-    """The entry "tells" has a score, because it fails only after it is scored."""
+    """The entries "fails" and "opens" get no score.
+
+    The entry "tells" has a score, because it fails only after it is scored.
+    """
     assert played.done.returncode == 2
     assert set(read_scores(played.output)) == {("tells", 4)}
     assert "raised ValueError" in Page((played.output / "leaderboard.html").read_text()).text
@@ -377,13 +385,13 @@ def test_in_the_private_phase_no_word_of_an_entry_is_shown(
 
 @pytest.fixture(scope="module")
 def given(secret: Path) -> dict[str, bytes]:
-    """Return the content of every file that participants get, by its name."""
+    """Return the content of each file that the bundle gives to participants, by the file's name."""
     files: dict[str, bytes] = {}
     for name in (PUBLIC, competition.STARTING_KIT):
         with zipfile.ZipFile(secret / name) as archive:
             files |= {f"{name}/{member}": archive.read(member) for member in archive.namelist()}
-    # The platform shows nobody the folder input_data, but a submission may be a program that reads
-    # the folder.
+    # The platform lets nobody download the folder input_data. But an entry of task 4 is a program
+    # that runs on the platform, and it could read the folder.
     paths = [*(secret / "pages").iterdir(), *(secret / "input_data").rglob("*.csv")]
     return files | {str(path.relative_to(secret)): path.read_bytes() for path in paths}
 
@@ -409,7 +417,7 @@ def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str
 
 @pytest.fixture(scope="module")
 def marker(given: dict[str, bytes]) -> dict[str, Any]:
-    """Return the marker of the public data: the file that says that they are simulated."""
+    """Return the marker of the public data: the JSON that says that the data are simulated."""
     content: dict[str, Any] = json.loads(given[f"{PUBLIC}/{layout.SIMULATED_MARKER_NAME}"])
     return content
 
@@ -430,8 +438,8 @@ def test_the_marker_of_public_data_names_public_files_alone(
 def answers_read_by_platform(bundle: Path, task: int, phase: str) -> Path:
     """Return the file from which the platform reads the answers of a phase of a task.
 
-    In task 4, it is in the folder of the ingestion program. For the private phase, this folder is
-    in the private part of the bundle, which lies beside the public part.
+    In task 4, the file is in the folder of the ingestion program. For the private phase, this
+    folder is in the private part of the bundle, which lies beside the public part.
     """
     if task != 4:
         return answers_of(bundle, task, phase)
@@ -452,7 +460,8 @@ def test_the_marker_of_public_data_has_no_sketch_of_hidden_answers(
     """
     hidden = answers_read_by_platform(secret, task, phase)
     sketches_with_hidden = {hidden.name: row_sketches.sketch(hidden)}
-    # The file of hidden answers has enough rows: with its own sketch, the kit recognises it.
+    # With its own sketch, the kit recognises the file of hidden answers. So the file has enough
+    # rows for the next check.
     assert row_sketches.is_known(hidden, [sketches_with_hidden])
     assert not row_sketches.is_known(hidden, [marker["sketches"]])
 
@@ -469,7 +478,7 @@ def test_the_marker_of_public_data_recognises_the_training_files(
 def test_a_split_of_simulated_public_data_is_marked_as_simulated(
     given: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """The record of a participant's local split says that its answers are simulated.
+    """The record of a participant's local split says that the public data are simulated.
 
     `given` holds all files that participants get. PUBLIC is the name of the zip of public data.
     """
@@ -513,7 +522,10 @@ def is_table_of_answers(table: pd.DataFrame) -> bool:
 
 @pytest.fixture(scope="module")
 def uploaded_answers(secret: Path, given: dict[str, bytes]) -> dict[str, pd.DataFrame]:
-    """Return the tables of answers in all files that are uploaded, by file name."""
+    """Return the tables of answers that the bundle gives to anybody, by file name.
+
+    The files are for the participants or for the platform.
+    """
     files = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
     csv_files = {name: text for name, text in (given | files).items() if name.endswith(".csv")}
     assert len(csv_files) > 12
@@ -538,12 +550,13 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
     # students.
     key = ["UserId"] if task == 4 else ["UserId", "QuestionId"]
     for name, table in uploaded_answers.items():
-        # UserIds of tasks 1 and 2 and UserIds of task 4 name different students, so only tables
-        # with the students of this task are compared.
+        # The UserIds of tasks 1 and 2 belong to other students than those of task 4. So skip tables
+        # of other tasks.
         is_of_tasks_1_and_2 = bool(re.search("task_[12]", name))
         has_students_of_task = is_of_tasks_1_and_2 == (task in (1, 2))
         is_for_platform_only = name.startswith(("reference_data", "ingestion_program"))
-        # The platform needs these tables to score the public phase.
+        # To score the public phase, the platform must have the answers that are hidden in this
+        # phase.
         may_hold_hidden = is_for_platform_only and phase == "public"
         if has_students_of_task and not may_hold_hidden:
             assert hidden[key].merge(table[key]).empty, name
@@ -553,16 +566,15 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
 def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
     secret: Path, uploaded_words: set[bytes], task: int
 ) -> None:
-    """A line of the answers holds ids and an outcome; no uploaded file may hold such a line.
+    """No file that the organiser uploads to the platform holds a line of the private answers.
 
-    A line of the answers holds no white space, so a file with this line has it as a single word.
+    Such a line holds ids and an outcome, and no white space. So in a file, it is a single word.
     """
     public = lines_of_answers(secret, task, "public")
     private = lines_of_answers(secret, task, "private")
-    # The platform scores the public phase, so the public answers are uploaded.
+    # The public answers are uploaded, because the platform scores the public phase.
     assert public <= uploaded_words
-    # Task 3 has few pairs, so that by chance a pair and its judgements can be the same in both
-    # phases.
+    # Task 3 has few pairs. So a pair and its judgements can by chance be the same in both phases.
     only_private = private - public
     assert len(only_private) > 20
     assert not only_private & uploaded_words
@@ -585,7 +597,7 @@ def uploaded_words(secret: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("hint", ["position", "AnswerId", "UserId"])
 def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, hint: str) -> None:
-    """Participants see the ids and the order of the hidden answers in the template.
+    """Participants see the ids and the order of the hidden answers in the template for submissions.
 
     Neither an id nor a position in the file may be correlated with right or wrong outcomes.
     """
@@ -605,7 +617,10 @@ def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, h
 
 @pytest.fixture(scope="module")
 def starting_kit(given: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the content of each file of the starting kit, by its name."""
+    """Return the content of each file of the starting kit, by name.
+
+    The starting kit is the zip of the kit's code that participants get.
+    """
     prefix = f"{competition.STARTING_KIT}/"
     return {
         name.removeprefix(prefix): content
@@ -631,13 +646,13 @@ def test_the_starting_kit_is_this_kit_without_data(starting_kit: dict[str, bytes
 def test_pages_of_the_starting_kit_link_to_nothing_that_it_lacks(
     starting_kit: dict[str, bytes],
 ) -> None:
-    """Links to missing files are removed; the folder hosting/, for instance, is missing."""
+    """Links to files that the starting kit lacks are removed, for instance links into hosting/."""
     folders = {str(parent) for name in starting_kit for parent in Path(name).parents}
     files_and_folders = set(starting_kit) | folders
     pages = [name for name in starting_kit if name.endswith(".md")]
     for page in pages:
         text = starting_kit[page].decode()
-        # Only links are removed from lines; all lines stay.
+        # Links are removed, but no lines.
         assert text.count("\n") == (ROOT / page).read_text().count("\n")
         # A link is written as [text](target). Take each target that is no web address, without the
         # name of a section after "#".
@@ -657,7 +672,7 @@ def test_the_starting_kit_holds_the_files_under_version_control(
     assert set(starting_kit) == {name for name in tracked if not name.startswith(left_out)}
 
 
-# Some files of the kit, which belong to the starting kit.
+# Some files that the starting kit takes over from the kit.
 KIT_FILES = [
     "README.md",
     "common/item_response/model.py",
@@ -683,7 +698,7 @@ ORGANISERS_FILES = [
 
 @pytest.fixture
 def organisers_kit(tmp_path: Path) -> Path:
-    """Make a kit with files of an organiser in its folders; return its path."""
+    """Make a folder with files of the kit and files of an organiser; return its path."""
     for name in KIT_FILES + ORGANISERS_FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
@@ -700,7 +715,7 @@ def test_an_organiser_s_files_under_version_control_are_not_in_the_starting_kit(
     (organisers_kit / ".gitignore").write_text("")
     for command in (["init", "-q"], ["add", "-A", "-f"]):
         subprocess.run(["git", "-C", str(organisers_kit), *command], check=True)
-    # A new file in a folder of the kit is left out until it is under version control.
+    # A new file in a folder of the kit is left out, because it is not under version control.
     (organisers_kit / "common/new.py").write_text("x")
     assert bundle_files.list_kit(organisers_kit) == [".gitignore", *KIT_FILES]
 
@@ -727,9 +742,10 @@ def description(secret: Path) -> dict[str, Any]:
 
 
 def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Path) -> None:
-    """The title and the days are the ones of the flags; the last seven days are the private phase.
+    """The bundle has the title and the days that were given to make_bundle.py as flags.
 
-    The fixture `secret` holds the bundle, and gives its flags.
+    The last seven days are the private phase. The fixture `secret` makes the bundle with these
+    flags.
     """
     bundle = read_bundle(secret, tmp_path / "bundle")
     # Without quotes in competition.yaml, the colon and the apostrophe would be YAML syntax.
@@ -738,7 +754,8 @@ def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Pat
         ("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
         ("2027-03-25 00:00:00", "2027-03-31 23:59:59"),
     ]
-    # Scores are sorted in descending order, errors in ascending order; four decimals are shown.
+    # On the leaderboard, scores are sorted in descending order and standard errors in ascending
+    # order. Four decimals are shown.
     assert [(column.key, column.sorting, column.precision) for column in bundle.columns] == [
         ("score", "desc", 4),
         ("standard_error", "asc", 4),
@@ -753,9 +770,9 @@ def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[st
 def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
     description: dict[str, Any],
 ) -> None:
-    """The rule "latest submission" is set.
+    """The leaderboard shows the latest submission of a team, not the best one.
 
-    With the rule "best submission", the platform would compare submissions of all tasks.
+    If the best one counted, the platform would compare submissions to different tasks.
     """
     assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
 
@@ -772,9 +789,9 @@ def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
 def test_the_platform_shows_no_program_input_or_submission(
     description: dict[str, Any], flag: str
 ) -> None:
-    """The flags that would show such files are off.
+    """The platform's flags that would show programs, input data or submissions are off.
 
-    If the platform showed these files, anybody could fetch the best submissions.
+    If they were on, anybody could fetch the best submissions.
     """
     assert description[flag] is False
 
@@ -794,7 +811,7 @@ def test_the_pages_say_when_phases_are_and_how_often_one_may_submit(secret: Path
 
 @pytest.mark.parametrize("program", ["scoring_program", "ingestion_program/private"])
 def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> None:
-    """The programs import no package that they would lack on the platform.
+    """The programs import no package that is missing on the platform.
 
     The bundle brings jinja2 and a stand-in for tqdm. All other packages must be in the platform's
     container image.
@@ -804,7 +821,7 @@ def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> 
     for path in folder.rglob("*.py"):
         imported_packages |= {name.split(".")[0] for name in imported(path)}
     beside_programs = {path.stem for path in folder.iterdir()}
-    # jinja2 imports typing_extensions only for type checkers, so the image may lack it.
+    # jinja2 imports typing_extensions only for type checkers, so the platform may lack it.
     needed = imported_packages - beside_programs - sys.stdlib_module_names - {"typing_extensions"}
     assert needed <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy"}
 
@@ -821,9 +838,10 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def own_bundle(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle of an organiser's own answers as a folder.
+    """Make a bundle of answers that an organiser has collected; return it as an unpacked folder.
 
-    The folder public beside it holds the unpacked public data. Tests must not change either.
+    The folder "public" beside it holds the unpacked public data. Tests must not change either
+    folder.
     """
     answers = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
     flags = ("--answers", answers, "--min_answers", 0, "--tasks", 1, 2, 4)
@@ -859,7 +877,7 @@ def test_a_page_names_a_missing_file_of_metadata_without_the_organisers_folders(
     zipped_bundle = own_bundle.with_name("bundle.zip")
     printed = succeeds([PLAY, zipped_bundle, submission, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in printed
-    # The file is named by its path in the data folder, because participants do not know the
+    # The page names the file by its path in the data folder, because participants do not know the
     # organiser's folders.
     page = read_page((tmp_path / "detailed_results_task_1_public.html").read_text())
     assert "Accuracy by quiz: metadata/answer_metadata_task_1_2.csv is not there." in page.text
