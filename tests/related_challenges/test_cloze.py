@@ -53,14 +53,15 @@ def test_the_metric_by_hand(guess: str, answer: str, score: float, normalised: f
 
 
 def test_guesses_survive_writing_and_reading(write: Write) -> None:
-    """Guesses may hold characters that other programs take for line ends, such as U+2028.
+    """Guesses are the same after they are written to a file and read again.
 
-    The zeros of the id "007" are kept, too.
+    They may hold characters that other programs take for line ends, such as U+2028. The id "007"
+    keeps its zeros.
     """
     answers = ['a "b", c', "ü\u2028\x85"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
-    # This model guesses the most frequent training answers, here all of them, at every query.
+    # At every query, this model guesses the most frequent training answers: here, all of them.
     model = f"{FOLDER}/sample_model_frequent.py"
     succeeds([model, "--input_dir", folder, "--output_dir", folder])
     path = folder / "submission.csv"
@@ -76,8 +77,8 @@ def test_a_submission_with_a_byte_order_mark_is_refused(write: Write) -> None:
         queries.read_guesses(path, ["7"])
 
 
-# Queries that differ in their domain and in whether they need reasoning. `to_lines` gives a query
-# without the key `answer` the right answer "x".
+# Queries that differ in their domain and in whether they need reasoning. Their right answer is "x",
+# unless a query has the key `answer`.
 QUERIES_OF_KINDS: list[dict[str, object]] = [
     {"domain": "b", "NeedReasoning": True},
     {"domain": "b", "NeedReasoning": "two facts"},
@@ -109,7 +110,7 @@ SCORES_BY_KIND = [
 
 @pytest.fixture
 def guessed(write: Write) -> Path:
-    """Return a folder with `QUERIES_OF_KINDS` and the submission `GUESSES`."""
+    """Write the queries `QUERIES_OF_KINDS` and the submission `GUESSES`; return their folder."""
     write("submission.csv", GUESSES)
     return write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
 
@@ -139,7 +140,10 @@ def test_the_page_tells_which_queries_are_answered_in_full_in_part_or_not(guesse
 
 
 def test_booleans_may_be_numbers_or_texts(write: Write) -> None:
-    """`NeedReasoning` is shown as in the challenge's description: True or False."""
+    """A boolean `NeedReasoning` is shown as True or False, however the file writes it.
+
+    True and False are the words of the challenge's description. A text that is no boolean stays.
+    """
     values = [True, 1, "True", "true ", False, 0, "False", "FALSE", "maybe", None]
     path = write(TRAIN, to_lines(*({"NeedReasoning": value} for value in values)))
     read = queries.read_queries(path, answers=True)["reasoning"].tolist()
@@ -147,7 +151,10 @@ def test_booleans_may_be_numbers_or_texts(write: Write) -> None:
 
 
 def test_the_simulated_test_file_has_only_ids_and_texts(challenge_kit: Kits) -> None:
-    """The challenge's description gives no other keys for the test file."""
+    """A query of the test file has only an id and a text.
+
+    The challenge's description gives no other keys for the test file.
+    """
     data = challenge_kit("cloze") / FOLDER / "data/train_data"
     for line in (data / TRAIN).read_text().splitlines():
         assert list(json.loads(line)) == ["qid", "query", "answer", "domain", "NeedReasoning"]
@@ -161,7 +168,7 @@ def test_the_simulated_test_file_has_only_ids_and_texts(challenge_kit: Kits) -> 
         ("id,ret", '7,"[""x""]"'),
         ("id,Ret", '7,"[""x""]"'),
         ("Ret,id", '"[""x""]",7'),
-        # If a file has both spellings, the guesses are read from the column "ret".
+        # If a file has a column "Ret" and a column "ret", the guesses are read from "ret".
         ("Ret,id,ret", '[],7,"[""x""]"'),
     ],
 )
@@ -207,7 +214,7 @@ def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
 
 
 def test_the_number_of_guesses_can_be_raised(write: Write) -> None:
-    """The flag --candidates allows more than five guesses for a query.
+    """With the flag --candidates, a query may have more than five guesses.
 
     The challenge's description sets no limit to the number of guesses.
     """
@@ -242,7 +249,7 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
         guesses_by_limit[limit] = queries.read_guesses(path, ids, candidates=limit)
     assert max(map(len, guesses_by_limit[9])) == 9
     assert guesses_by_limit[2] == [guesses[:2] for guesses in guesses_by_limit[9]]
-    # The check accepts nine guesses if the flag allows them.
+    # check_submission.py accepts nine guesses if the flag allows them.
     check = [f"{FOLDER}/check_submission.py", path, "--candidates", "9"]
     assert "200 rows: every query of " in succeeds(check, kit=kit)
 
@@ -250,11 +257,11 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
 def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     """A model scores 0 on held-out queries whose answers occur in no other query.
 
-    A query is a sentence with a gap, which a model guesses. The local split holds some of the
-    training queries out, and a model predicts their answers. To keep the test short, all files lie
+    A query is a sentence with a gap, and its answer fills the gap. The local split holds out some
+    of the training queries, whose answers the model predicts. To keep the test short, all files lie
     in one folder.
     """
-    # All answers differ, so that a good prediction shows that the model has seen the answer.
+    # No answer occurs twice. So if a model predicts a held-out answer, it must have seen it.
     records: list[dict[str, object]] = []
     for number in range(40):
         query = f"person {number} was born in [MASK]."

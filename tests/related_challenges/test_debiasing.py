@@ -27,7 +27,7 @@ FIFTY = list(range(1, 51))
 
 
 def submission_row(user: int, items: list[int] = FIFTY) -> str:
-    """Return a line of a submission, which recommends some items to a user."""
+    """Return a line of a submission, which recommends these items to this user."""
     return ",".join(map(str, [user, *items])) + "\n"
 
 
@@ -48,7 +48,7 @@ def make_phase(seed: int, n_clicks: int) -> Any:
     The clicks have times from 0 to 1.
     """
     rng = np.random.default_rng(seed)
-    # Each pair of user and item is coded as one number. Draw different pairs.
+    # A number stands for a pair of a user and an item. Draw different numbers.
     n_pairs = N_ACTIVE_USERS * N_ITEMS
     drawn_pairs = np.sort(rng.permutation(n_pairs)[:n_clicks])
     user = drawn_pairs // N_ITEMS
@@ -60,13 +60,13 @@ def make_phase(seed: int, n_clicks: int) -> Any:
         user=user[by_user_and_time],
         item=item[by_user_and_time],
         time=time[by_user_and_time],
-        # In files, items have the ids 100, 101 and so on.
+        # In the files, the items have other ids than in a phase: 100, 101 and so on.
         item_ids=np.arange(N_ITEMS) + 100,
         test_user_ids=np.array(TEST_USER_IDS),
         test_user=np.array(TEST_USERS),
         # The times of the three clicks to predict, one of each test user.
         query_time=np.array([0.9, 0.4, 1.2]),
-        # The users with clicks, and USER_WITHOUT_CLICK.
+        # The users with clicks, and one more: USER_WITHOUT_CLICK.
         n_users=N_ACTIVE_USERS + 1,
     )
 
@@ -115,10 +115,11 @@ METRICS_BY_PHASE = [
 
 
 def test_the_score_is_the_sum_of_ndcg_over_the_phases(evaluated: Path) -> None:
-    """Each score is the sum of a metric over the phases 0, 7, 8 and 9 (see METRICS_BY_PHASE).
+    """The score is the sum of the NDCG of the phases 0, 7, 8 and 9.
 
-    The metrics NDCG and hit rate are means over all test users of a phase ("full"), or over the
-    test users whose item is rare ("half"). The comment above METRICS_BY_PHASE derives the metrics.
+    Other scores sum up other metrics. The metrics NDCG and hit rate are means over all test users
+    of a phase ("full"), or over the test users whose item is rare ("half"). The comment above
+    METRICS_BY_PHASE works them out by hand.
     """
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
@@ -152,9 +153,9 @@ def test_the_metrics_by_phase_are_printed_shown_and_recorded(evaluated: Path) ->
 @pytest.mark.parametrize(
     ("flags", "phases", "rules", "sums"),
     [
-        # In the final stage, only the phases from 7 on count. The organisers then added 7 to each
-        # sum, as if each of the seven phases 0 to 6 had the score 1. The flags --final_stage and
-        # --official_sum do so too.
+        # In the final stage, only the phases from 7 on count. To each sum, the organisers then
+        # added 7, as if each of the phases 0 to 6 had the score 1. The flags --final_stage and
+        # --official_sum make the evaluation do so, too.
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
         ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
@@ -189,10 +190,10 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
     """
     lines_of_answers = ""
     for phase in range(10):
-        # The id of the test user of a phase is the number of the phase.
+        # Each phase has one test user, whose id is the number of the phase.
         test_user = phase
-        # User, item and time of a training click. The check and the evaluation need the file, but
-        # it does not matter which click it holds.
+        # The user, the item and the time of a training click. The scripts need the file, but it
+        # does not matter which click it holds.
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
         # The test user, and the time of the click to predict.
         write(f"underexpose_test_qtime-{phase}.csv", f"{test_user},0.5\n")
@@ -214,7 +215,7 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
     assert "phases 0, 1, 2, 3, 4, 5, 6 in " in succeeds([*check, "--phase", "6"])
 
 
-# Two times that differ in the last digit.
+# Two times that differ only in the last digit.
 EARLY = "0.9839525152735815"
 LATE = "0.9839525152735816"
 
@@ -223,15 +224,15 @@ LATE = "0.9839525152735816"
 class Split:
     """A local split of the clicks of two phases."""
 
-    # The folder of the clicks before the split.
+    # The folder of the original clicks, which are split.
     source: Path
-    # The folder of the split.
+    # The folder into which the split is written.
     folder: Path
 
 
 @pytest.fixture
 def split(write: Write, tmp_path: Path) -> Split:
-    """Split the clicks of two phases.
+    """Split the clicks of two phases: the latest click of each test user is masked.
 
     The test users are 0 and 11 in phase 0, and 12 in phase 1. In their latest clicks, user 0 clicks
     item 8, user 11 clicks item 9, and user 12 clicks item 7. The two latest clicks of user 11, at
@@ -263,7 +264,10 @@ def split(write: Write, tmp_path: Path) -> Split:
 def test_the_split_masks_the_latest_click_of_each_test_user(
     split: Split, name: str, expected: str
 ) -> None:
-    """Only the last digit of a time tells which click of user 11 is the latest."""
+    """The split masks the latest click of each test user; other clicks stay known.
+
+    Only the last digit of a time tells which click of user 11 is the latest.
+    """
     assert (split.folder / f"underexpose_test_{name}-0.csv").read_text() == expected
 
 
@@ -282,8 +286,8 @@ def test_the_split_counts_the_degrees_of_the_masked_items(split: Split) -> None:
 def files_of_phases(split: Split, tmp_path: Path) -> Path:
     """Return a folder with all files of the phases, laid out like the organisers' folder.
 
-    The folder has the files of a split and the training clicks, but no debias_track_answer.csv, and
-    no record of a split.
+    It holds the files of a split and the training clicks. It does not hold debias_track_answer.csv
+    or the record of the split.
     """
     folder = tmp_path / "all"
     shutil.copytree(split.folder, folder)
@@ -297,9 +301,10 @@ def files_of_phases(split: Split, tmp_path: Path) -> Path:
 def test_answers_are_also_read_from_the_files_of_the_phases(
     split: Split, files_of_phases: Path, write: Write, tmp_path: Path
 ) -> None:
-    """Without debias_track_answer.csv, the files `qtime_with_answer` provide the answers.
+    """Without debias_track_answer.csv, the answers are read from a file for each phase.
 
-    This holds in the folder of a split, and in a folder laid out like the organisers' folder.
+    The names of these files contain `qtime_with_answer`. They are read from the folder of a split,
+    and from a folder laid out like the organisers' folder.
     """
     answer_path = split.folder / "debias_track_answer.csv"
     answers_in_one_file = clicks.read_answers(answer_path)
@@ -307,7 +312,7 @@ def test_answers_are_also_read_from_the_files_of_the_phases(
     test_users = (0, 11, 12)
     write("submission.csv", "".join(map(submission_row, test_users)))
     for folder in (split.folder, files_of_phases):
-        # `read_answers` gets the path of the missing file.
+        # `read_answers` gets the path of debias_track_answer.csv, which is missing.
         answers = clicks.read_answers(folder / answer_path.name)
         pd.testing.assert_frame_equal(answers, answers_in_one_file, check_dtype=False)
         printed = succeeds(evaluation("debiasing", tmp_path, "--input_dir", folder))
@@ -319,7 +324,7 @@ def test_a_user_in_the_file_of_another_phase_is_refused(
     files_of_phases: Path, write: Write, tmp_path: Path
 ) -> None:
     write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
-    # User 13 belongs to phase 2.
+    # User 13 is a test user of phase 2, not of phase 1.
     wrong = files_of_phases / "underexpose_test_qtime_with_answer-1.csv"
     wrong.write_text("12,7,0.6\n13,7,0.6\n")
     line = fails(evaluation("debiasing", tmp_path, "--input_dir", files_of_phases))
@@ -343,7 +348,7 @@ TIME_SPAN = 0.20
 class Click(NamedTuple):
     """A click in the files of several phases."""
 
-    # The file, without "underexpose_" and ".csv". It ends with the phase.
+    # The name of the file, without "underexpose_" and ".csv". It ends with the number of a phase.
     file: str
     user: int
     item: int
@@ -363,30 +368,30 @@ CLICKS_READ = [
     Click("test_click-2", user=2, item=9, time=0.41),
 ]
 CLICKS_NOT_READ = [
-    # These clicks come before 0.21, so they are too old.
+    # These clicks are not read, because they come before 0.21, too long before phase 2.
     Click("train_click-0", user=5, item=7, time=0.15),
     Click("train_click-0", user=6, item=7, time=0.19),
-    # In a file of phase 0, a click at 0.37 or later is not read.
+    # This click is not read: in a file of phase 0, only clicks before 0.37 are read.
     Click("test_click-0", user=0, item=7, time=0.38),
-    # In a file of phase 1, a click at 0.40 or later is not read.
+    # These clicks are not read: in a file of phase 1, only clicks before 0.40 are read.
     Click("train_click-1", user=2, item=9, time=0.40),
     Click("train_click-1", user=2, item=7, time=0.45),
     Click("train_click-1", user=5, item=9, time=0.405),
     Click("train_click-1", user=7, item=8, time=0.5),
-    # No click in the files of phase 2 is on item 6, so older clicks on this item are not read.
+    # Item 6 occurs in no file of phase 2. So this older click on it is not read.
     Click("train_click-1", user=6, item=6, time=0.39),
-    # The file belongs to a later phase.
+    # This click is not read, because it is in a file of a later phase.
     Click("train_click-3", user=2, item=7, time=0.45),
 ]
 # Two test users of phase 2, with the times of the clicks to predict.
 QUERY_TIMES_OF_PHASE_2 = {1: 0.40, 2: 0.45}
-# The users of CLICKS_READ. When phase 2 is read, they are numbered from 0 in this order.
+# The users of CLICKS_READ. In phase 2, they are numbered from 0 in this order.
 USERS_READ = [0, 1, 2, 5, 6]
 
 
 @pytest.fixture
 def phase_2(write: Write) -> Any:
-    """Write the clicks of all phases, and read phase 2."""
+    """Write files with the clicks of several phases, and read phase 2 from them."""
     queries = [f"{user},{time}\n" for user, time in QUERY_TIMES_OF_PHASE_2.items()]
     lines_by_file = {"test_qtime-2": "".join(queries)}
     for click in CLICKS_READ + CLICKS_NOT_READ:
@@ -398,12 +403,15 @@ def phase_2(write: Write) -> Any:
 
 
 def scale_time(time: float) -> float:
-    """Return a time on the scale of phase 2, on which its known clicks span the times 0 to 1."""
+    """Return a time on the scale of phase 2: its known clicks have the times 0 to 1."""
     return (time - FIRST_TIME) / TIME_SPAN
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(phase_2: Any) -> None:
-    """Phase 2 has clicks of phases 0 and 1, too (CLICKS_READ). They are sorted by user and time."""
+    """The clicks of phase 2 are those of CLICKS_READ, sorted by user and time.
+
+    Some of them come from the files of the phases 0 and 1.
+    """
     expected = []
     for click in CLICKS_READ:
         expected.append((USERS_READ.index(click.user), scale_time(click.time), click.item))
@@ -430,7 +438,7 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
     The items that it may predict for a user are the candidates. The features of a candidate must be
     computed from the remaining clicks alone.
 
-    The users whose clicks are masked are one of N_PARTS parts of the training users.
+    The training users are divided into N_PARTS parts. The model masks the clicks of one part.
     """
     phase = make_phase(seed=3, n_clicks=200)
     training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)
@@ -450,7 +458,8 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
         item[latest_clicks] = (item[latest_clicks] + shift) % N_ITEMS
         shifted_phase = dataclasses.replace(phase, item=item)
         masked, answer = candidates.mask_latest(shifted_phase, users_to_mask)
-        # The masked clicks are the answers, and only the other clicks remain.
+        # `mask_latest` returns the items of the masked clicks as answers, and keeps only the other
+        # clicks.
         np.testing.assert_array_equal(answer, item[latest_clicks])
         np.testing.assert_array_equal(masked.item, np.delete(item, latest_clicks))
         np.testing.assert_array_equal(masked.query_time, phase.time[latest_clicks])
@@ -463,9 +472,13 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
 
 
 def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
-    """The count of an item is max(4, its clicks in the phase) + its clicks before the phase."""
+    """An item counts as having at least four clicks in the phase.
+
+    To these, its clicks before the phase are added.
+    """
     phase = make_phase(seed=1, n_clicks=240)
-    # Times from -1 to 1: about half of the clicks come before the phase, which begins at 0.
+    # Stretch the times to the range from -1 to 1. The phase begins at 0, so about half of the
+    # clicks come before it.
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
     n_in_phase = np.bincount(phase.item[phase.time >= 0], minlength=N_ITEMS)
     n_before = np.bincount(phase.item[phase.time < 0], minlength=N_ITEMS)
@@ -484,14 +497,15 @@ def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
 def test_models_need_items_and_clicks(model: str, n_users: int, message: str, write: Write) -> None:
     """A model with too few items or clicks ends with a message that says so.
 
-    The model "popularity" must recommend 50 items to a user. Here the only training user has
-    clicked only two items. The model "gradient_boosting" learns from items that users with common
-    items have clicked. Of the 40 training users here, no two have an item in common.
+    The model "popularity" must recommend 50 items to a user. Here, the only training user has
+    clicked only two items. The model "gradient_boosting" learns from pairs of users who have
+    clicked the same item. Here, no two of the 40 training users have.
     """
     # Each user has clicked two items that no other user has clicked.
     lines = []
     for number in range(n_users):
-        # Multiples of 11 are test users of phase 0, so the ids here are no multiples of 11.
+        # A user whose id is a multiple of 11 is a test user of phase 0. The ids of these training
+        # users are no such multiples.
         user = 11 * number + 1
         lines += [f"{user},{2 * number},0.1\n", f"{user},{2 * number + 1},0.2\n"]
     write("underexpose_train_click-0.csv", "".join(lines))
@@ -502,7 +516,10 @@ def test_models_need_items_and_clicks(model: str, n_users: int, message: str, wr
 
 
 def ndcg_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
-    """Return each user's NDCG@50: 1 / log2(rank + 1) of the item to be predicted, or 0."""
+    """Return each user's NDCG@50: 1 / log2(rank + 1), or 0 if the right item is not recommended.
+
+    `rank` is the place of the right item among the 50 recommended items.
+    """
     recommended = pd.read_csv(submission, header=None, index_col=0)
     # Whether each of the 50 recommended items is the answer, shape (users, 50).
     is_answer = recommended.loc[answers.user_id].to_numpy() == answers[["item_id"]].to_numpy()
@@ -518,7 +535,7 @@ def ndcg_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
 def test_boosting_beats_the_model_that_gives_it_candidates(
     challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """Gradient boosting ranks the candidates of the model item_cf_time better than this model.
+    """Gradient boosting ranks candidates better than the model item_cf_time, which finds them.
 
     Both models recommend items to the test users of the phases 0 to 5. Gradient boosting must have
     the larger mean NDCG@50, both over all these users and over the users whose right item is rare
@@ -556,7 +573,7 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The model item_cf_time gets the same scores on phase 1 of the real clicks as when measured.
+    """The model item_cf_time still gets the scores that it had on phase 1 of the real clicks.
 
     The score "full" is the mean NDCG over all test users, the score "half" the mean over the test
     users whose right item is rare. The model fits nothing, so its scores hardly depend on the
@@ -565,7 +582,7 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     source = real_data / "related/debiasing"
     for name in ("underexpose_train_click-1.csv", "underexpose_test_click-1.csv"):
         shutil.copyfile(source / name, tmp_path / name)
-    # The folder of the split, in which the latest click of each test user is masked (hidden).
+    # The folder of the local split, in which the latest click of each test user is masked (hidden).
     masked = tmp_path / "masked"
     input_flags = ["--input_dir", tmp_path]
     succeeds([f"{FOLDER}/local_data_split.py", *input_flags, "--output_dir", masked])
@@ -584,9 +601,10 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
 def test_successive_phases_of_the_sample_share_two_thirds_of_their_clicks(
     challenge_kit: Kits,
 ) -> None:
-    """The times of successive phases overlap by two thirds.
+    """Two thirds of the clicks of a phase are also clicks of the next phase.
 
-    Clicks are not spread evenly over the time: with the seeds 0 to 3, the share is 0.677 to 0.681.
+    The times of the two phases overlap by two thirds. Clicks are not spread evenly over the time,
+    so the share of common clicks differs a little: with the seeds 0 to 3, it is 0.677 to 0.681.
     """
     folder = challenge_kit("debiasing") / FOLDER / "data/train_data"
     clicks_by_phase = []
@@ -620,7 +638,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
     data = shutil.copytree(kit / FOLDER / "data", tmp_path / "data")
     answers_folder = data / "test_input"
     if not is_one_file:
-        # The files of the phases remain.
+        # Without this file, the evaluation must read the answers from a file for each phase.
         (answers_folder / "debias_track_answer.csv").unlink()
 
     flags = ["--submit_data", "test.csv", "--submission_dir", tmp_path, "--output_dir", tmp_path]
@@ -629,7 +647,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "test.csv: was made from underexpose_test_click-0.csv, which holds the answers" in line
-    # The end of the message asks for a submission that was made with --local.
+    # The message ends with the request for a submission that was made with --local.
     assert line.endswith("for the local split one made with --local")
     assert not (tmp_path / "scores_debiasing.txt").exists()
 
@@ -637,7 +655,10 @@ def test_a_model_that_reads_the_answers_gets_no_score(
 def test_a_submission_made_from_the_files_of_answers_gets_no_score(
     files_of_phases: Path, tmp_path: Path
 ) -> None:
-    """The organisers' files have no record of their origin, but the kit recognises the answers."""
+    """A submission that was made from a file of answers gets no score.
+
+    The organisers' files have no record of their origin, but the kit recognises the answers.
+    """
     path = tmp_path / "submission.csv"
     answers = files_of_phases / "underexpose_test_qtime_with_answer-1.csv"
     rows = "".join(map(submission_row, (0, 11, 12)))
@@ -661,7 +682,7 @@ def test_the_check_ignores_other_users(challenge_kit: Kits, write: Write) -> Non
 
     checked = succeeds([f"{FOLDER}/check_submission.py", path], kit=kit)
 
-    # The sample has 398 test users.
+    # The simulated clicks have 398 test users, and one row belongs to another user.
     assert "399 rows: every test user of the phases 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 in " in checked
     assert checked.endswith("\n1 rows of other users are ignored\n")
 
@@ -673,11 +694,14 @@ def test_equal_and_nearly_equal_values_come_in_the_order_of_their_columns() -> N
     """
     values = np.array(
         [
-            # The columns 1 and 3 are equal, and so are the columns 0 and 2.
+            # In this row, the values in the columns 1 and 3 are equal, and so are those in the
+            # columns 0 and 2.
             [0.0, 0.5, 0.0, 0.5, 0.7],
-            # The first two values are equal in single precision. The last three are equal.
+            # The first two values of this row are equal in single precision. The last three are
+            # equal.
             [0.5, 0.5 + 1e-12, 0.1, 0.1, 0.1],
-            # The last two values are equal. Minus infinity is smaller than all other values.
+            # The last two values of this row are equal. Minus infinity is smaller than all other
+            # values.
             [-np.inf, 0.2, 0.3, 0.0, 0.0],
         ]
     )

@@ -27,7 +27,7 @@ FOLDER = "related_challenges/student_response"
 
 
 def test_labels_of_all_sets_are_valid_for_answers_without_labels(write: Write) -> None:
-    """Files without labels do not tell which set of labels applies, so all labels are valid."""
+    """A file without labels does not show which set of labels applies, so all labels are valid."""
     folder = write("in/a.xml", question_file("a", {"a.1": ""})).parent
     path = write("submission.csv", "id,label\na.1,right\n")
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
@@ -67,7 +67,7 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
         # number of the test answer's question: 0 again if it is the same question.
         ("test-unseen-answers", "Q", "M", [0, 0]),
         ("test-unseen-questions", "R", "M", [0, 1]),
-        # Question Q of another module is another question.
+        # The same question text in another module counts as another question.
         ("test-unseen-domains", "Q", "N", [0, 1]),
         ("anything", "Q", "M", [0, 0]),
     ],
@@ -89,13 +89,14 @@ def test_test_answers_are_appended_to_training_answers(
     answers = responses.append_test_answers(train, test)
 
     assert answers["question"].tolist() == question_numbers
-    # The training answer has the first label, and the test answer has no label (−1).
+    # The codes of the labels: the training answer has the first label (0), and the test answer has
+    # no label (-1).
     assert answers["label"].cat.codes.tolist() == [0, -1]
     # The challenge has sets of 2, 3 and 5 labels. Here only the label `correct` occurs, which is in
     # all three sets. In this case the kit takes the set of 5 labels.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
-    # The name of a test set's folder begins with "test". Its answers are refused as training
-    # answers.
+    # A folder whose name begins with "test" holds a test set. Its answers must not be used as
+    # training answers.
     if folder_name.startswith("test"):
         answers_of_test_set = responses.read_responses(test_folder)
         with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):
@@ -153,14 +154,15 @@ def test_two_test_files_may_hold_answers_to_one_new_question(write: Write) -> No
 class LabelledQuestions:
     """24 questions with one labelled answer each."""
 
-    # The folder of the questions. Beside it lies folds.csv, with three folds of eight answers each.
+    # The folder of the questions. Beside it lies folds.csv, which divides the answers into three
+    # folds of eight answers each.
     folder: Path
     # The label of each answer, coded as a number: the position of the label in the set of labels.
     # In arrays of codes, -1 means that the label is unknown.
     label: np.ndarray
 
     def flags(self, **changes: Any) -> argparse.Namespace:
-        """Return the flags of a model that predicts the folds; `changes` replaces some flags."""
+        """Return the flags of a model that predicts the folds; `changes` replaces some of them."""
         flags: dict[str, Any] = {
             "input_dir": self.folder,
             "submission_template_dir": self.folder.parent,
@@ -174,7 +176,7 @@ class LabelledQuestions:
 
 @pytest.fixture
 def labelled_questions(write: Write, tmp_path: Path) -> LabelledQuestions:
-    """Write the questions and the folds."""
+    """Write 24 questions with one labelled answer each, and a file of three folds."""
     for number, name in enumerate(["correct", "contradictory", "irrelevant"] * 8):
         write(f"xml/{number}.xml", question_file(number, {f"a.{number}": name}))
     folds = [f"a.{number},{number // 8}\n" for number in range(24)]
@@ -222,7 +224,7 @@ def test_models_never_see_the_label_of_a_test_answer(
 
 
 def test_a_matrix_gives_the_papers_table() -> None:
-    """The counts of BEETLE II give the measures that are published with the counts.
+    """The counts of the system BEETLE II give the measures that are published with the counts.
 
     Both are in the paper of Dzikovska, Nielsen and Brew (2012).
     """
@@ -245,7 +247,7 @@ def test_a_matrix_gives_the_papers_table() -> None:
         (0.58, 0.23, 0.33),
         (0.23, 0.17, 0.20),
         (0.92, 0.46, 0.61),
-        # The macro average, the micro average and corrective feedback.
+        # The macro average, the micro average, and the measures of needing corrective feedback.
         (0.62, 0.39, 0.46),
         (0.71, 0.44, 0.53),
         (0.73, 0.56, 0.63),
@@ -258,8 +260,8 @@ def test_a_matrix_gives_the_papers_table() -> None:
     assert measures.loc["micro average", "recall"] == pytest.approx(accuracy)
 
 
-# True labels and predictions of six answers. `score_test_sets` makes three test sets, each of which
-# has these six answers.
+# True labels and predictions of six answers. Each of the three test sets that `score_test_sets`
+# makes has these six answers.
 SIX_ANSWERS = pd.DataFrame(
     [
         ("correct", "correct"),
@@ -286,7 +288,10 @@ MACRO_F1_WITHOUT_NON_DOMAIN = (sum(F1_BY_LABEL.values()) - F1_BY_LABEL["non_doma
 
 
 def score_test_sets(corpus: str) -> pd.DataFrame:
-    """Score the three test sets of a corpus; return a row for each set and number of labels."""
+    """Score the three test sets of a corpus, merged to different numbers of labels.
+
+    The table has a row for each test set and number of labels.
+    """
     label = pd.Categorical([*SIX_ANSWERS["label"]] * 3, responses.LABEL_SETS[5])
     answers = pd.DataFrame({"label": label, "scenario": np.repeat(responses.SCENARIOS, 6)})
     predictions = [*SIX_ANSWERS["prediction"]] * 3
@@ -320,9 +325,9 @@ def test_five_labels_are_measured_as_by_the_tasks_scorer(
 @pytest.mark.parametrize(
     ("n_labels", "macro_f1", "weighted_f1"),
     [
-        # The labels are `correct`, `contradictory` and `incorrect`.
+        # With three labels: `correct`, `contradictory` and `incorrect`.
         (3, (2 / 3 + 2 / 3 + 0) / 3, 4 / 9),
-        # The labels are `correct` and `incorrect`.
+        # With two labels: `correct` and `incorrect`.
         (2, (2 / 3 + 2 / 5) / 2, 8 / 15),
     ],
 )
@@ -357,14 +362,17 @@ def test_shared_phrases_by_hand() -> None:
     assert similarity.shared_phrases(left, right) == [4, 2]
     overlap, f1, lesk, cosine = similarity.phrase_measures(left, right)
     assert overlap == 4 + 2
-    # The texts have 11 and 7 words.
+    # The two texts have 11 and 7 words.
     assert f1 == pytest.approx(2 * 6 / (11 + 7))
     assert lesk == pytest.approx((4**2 + 2**2) / (11 * 7))
     assert cosine == pytest.approx(6 / (11 * 7) ** 0.5)
 
 
 def test_measures_are_those_of_the_packages_own_example() -> None:
-    """The authors of the Perl package Text::Similarity publish these figures in version 0.06."""
+    """The measures equal those that the Perl package Text::Similarity publishes as an example.
+
+    The example is in version 0.06 of the package.
+    """
     # The published example leaves out stop words, so the lists here have no stop words.
     left = ["winston", "churchill", "prime", "minister", "england"]
     right = ["prime", "minister", "england", "winston", "churchill", "came", "visit"]
@@ -390,8 +398,8 @@ def test_similarity_on_real_answers_equals_the_figures_of_the_tasks_organisers(
     folder = real_data / "related/student_response/beetle_5way/train/Core"
     answers = responses.read_responses(folder)
     measures = dict(zip(answers["id"], similarity.describe(answers).tolist(), strict=True))
-    # For each answer, the first line has the measures overlap, F1, Lesk and cosine of the answer
-    # and the question. The second line has the measures of the answer and the references.
+    # Each answer has two lines of measures, in the order overlap, F1, Lesk and cosine. The first
+    # line compares the answer with the question, the second compares it with the references.
     published = {
         "FaultFinding-BURNED_BULB_LOCATE_EXPLAIN_Q.sbj34-l1.qa217": [
             1, 0.0666666666666667, 0.00694444444444444, 0.0833333333333333,
@@ -411,9 +419,9 @@ def test_similarity_on_real_answers_equals_the_figures_of_the_tasks_organisers(
 
 
 def test_features_by_hand(write: Write) -> None:
-    """Three answers to "Which bulb?" are compared with the reference "the zebra bulb".
+    """Three answers to "Which bulb?" are compared with the reference answer "the zebra bulb".
 
-    Only the word "the" is in all answers. Each other word is in one answer.
+    Only the word "the" is in all three answers. Each other word is in one answer.
     """
     texts = ["the", "the zebra", "not the bulbs"]
     xml = question_file("a", dict.fromkeys("123", "correct"), texts)
@@ -438,14 +446,15 @@ def test_features_by_hand(write: Write) -> None:
     # The precision of an answer is the sum of the weights of the shared words, divided by the sum
     # of the weights of the answer's words. The first two answers have only shared words.
     precision = np.array([1, 1, (the + bulb) / (the + bulb + negation)])
-    # In the reference, "the" and "zebra" are new: the question does not have them.
+    # The reference has two words that are not in the question: "the" and "zebra".
     recall_of_new = np.array([the, the + zebra, the]) / (the + zebra)
     expected = {
         "recall": recall,
         "precision": precision,
         "f1": 2 * recall * precision / (recall + precision),
         "recall of what is new": recall_of_new,
-        # The first answer lacks "zebra" and "bulb", which weigh the same.
+        # The first answer lacks the words "zebra" and "bulb" of the reference, which weigh the
+        # same.
         "largest weight of a missing word": [bulb, bulb, zebra],
         # The reference has two content words, "zebra" and "bulb". Endings do not count.
         "recall of content words": [0, 1 / 2, 1 / 2],
@@ -458,8 +467,8 @@ def test_features_by_hand(write: Write) -> None:
         assert features[name].tolist() == pytest.approx(values), name
 
 
-# The symbols are B, C and 2. The reference has nine words, five of which are content words (bulbs,
-# B, C, path, 2). It has eight pairs of neighbouring words and seven triples.
+# The symbols of the reference are B, C and 2. It has nine words, five of which are content words
+# (bulbs, B, C, path, 2). It has eight pairs of neighbouring words and seven triples.
 REFERENCE = "the bulbs B and C are on path 2"
 ANSWERS = [
     REFERENCE,
@@ -484,11 +493,11 @@ FEATURES_OF_PAIRS = {
     "precision of content words": [1, 1, 3 / 4, 0],
     "recall of words as spelt": [1, 5 / 9, 4 / 9, 0],
     "negated unlike the reference": [0, 0, 0, 1],
-    # The reference has 9 words, the answers have 9, 5, 6 and 2 words. One is added to each number,
-    # so that the logarithm also exists for an answer without words.
+    # The reference has 9 words, the answers have 9, 5, 6 and 2 words. Before the division, one is
+    # added to each number, so that the logarithm also exists for an answer without words.
     "log of the ratio of lengths": [0, np.log(6 / 10), np.log(7 / 10), np.log(3 / 10)],
 }
-# The question is "Why is B out?", so all words but "why", "is", "B" and "out" are new.
+# The question is "Why is B out?". New words are those that are not in the question.
 FEATURES_OF_ANSWERS = {
     "words": [9, 5, 6, 2],
     "new words": [8, 4, 5, 2],
@@ -530,7 +539,7 @@ def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write
 
     There are two answers: a training answer and an answer to predict. They have no labels, so the
     features cannot depend on labels. The test changes the text of the answer to predict. At the
-    end, the two answers exchange their roles, which must change the features.
+    end, the two answers exchange their roles: this must change the features.
     """
 
     def describe(second_text: str, *, is_train: tuple[bool, bool] = (True, False)) -> Any:
@@ -550,19 +559,21 @@ def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write
         assert np.isfinite([training_after, predicted_after]).all()
         np.testing.assert_array_equal(training_after, training_before)
         assert (predicted_after != predicted_before).any()
-    # How rare a word is depends on which answer is the training answer.
+    # The rarity of a word is counted over the training answers. So the exchange must change
+    # features.
     with_exchanged_roles = describe("because", is_train=(False, True))
     assert (with_exchanged_roles != [training_before, predicted_before]).any()
 
 
 def test_words_are_marked_by_whether_the_reference_has_them(write: Write) -> None:
-    """`=` marks words of both answer and reference.
+    """A mark before a word tells whether the answer, the reference or both have the word.
 
-    `+` marks words of the answer alone, and `-` words of the reference alone.
+    `=` marks words of both answer and reference, `+` marks words of the answer alone, and `-` words
+    of the reference alone.
     """
     text = question_file("a", {"a.1": "", "a.2": ""}, ["because lamp", "..."])
     answers = responses.read_responses(write("a.xml", text).parent, labels="ignored")
-    # The second answer has no words.
+    # The second answer, "...", has no words.
     assert alignment.mark_words(answers) == ["=because +lamp because_lamp because lamp", "-because"]
     assert np.isfinite(alignment.Matches(answers).describe(np.ones(2, bool)).to_numpy()).all()
 
@@ -594,18 +605,19 @@ def evaluate_three_labels(write: Write, tmp_path: Path) -> list[object]:
 
 
 def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Path) -> None:
-    """Output and page show the measures of each label, their averages and a confusion matrix.
+    """The evaluation shows the measures of each label, their averages and a confusion matrix.
 
-    The four answers have the labels correct, contradictory, correct, incorrect. The predictions
-    are correct, correct, contradictory, contradictory. So one of four predictions is right.
+    The four answers have the labels correct, contradictory, correct, incorrect. The predictions are
+    correct, correct, contradictory, contradictory. So one of four predictions is right. The
+    measures are in the output and on the page.
     """
     printed = succeeds(evaluate_three_labels)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
     # In each row of this example, precision, recall and F1 are equal.
     value_by_row = {
-        # Two answers have this label, two are predicted to have it, and one is both.
+        # Two answers have the label `correct`, two are predicted to have it, and one is both.
         "correct": "0.5000",
-        # No other prediction is right.
+        # No answer with these labels is predicted right.
         "contradictory": "0.0000",
         "incorrect": "0.0000",
         # The mean over the three labels: (1/2 + 0 + 0) / 3.
@@ -634,7 +646,10 @@ def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Pa
 def test_labels_can_be_merged_to_fewer_labels(
     evaluate_three_labels: list[object], tmp_path: Path
 ) -> None:
-    """With two labels, `contradictory` becomes `incorrect`. Three labels cannot become five."""
+    """With --ways 2, the label `contradictory` counts as `incorrect`.
+
+    Three labels cannot be turned into five.
+    """
     printed = succeeds([*evaluate_three_labels, "--ways", "2"])
     assert "contradictory" not in printed
     assert "score 0.5000" in printed
@@ -643,10 +658,10 @@ def test_labels_can_be_merged_to_fewer_labels(
 
 
 def test_folds_by_question(challenge_kit: Kits) -> None:
-    """All answers to a question are in the same fold, here in the folds of the sample."""
+    """All answers to a question are in the same fold of the sample data."""
     data = challenge_kit("student_response") / FOLDER / "data"
     folds = pd.read_csv(data / "test_input/folds.csv", dtype=str)
-    # An id begins with the question, which ends at the first point.
+    # The id of an answer begins with the id of the question, up to the first point.
     question = folds["id"].str.split(".").str[0]
     different_pairs = set(zip(question, folds["fold"], strict=True))
     n_questions = len(list((data / "train_data").glob("*.xml")))
@@ -699,7 +714,8 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     folders = [tmp_path / "x", tmp_path / "y"]
     printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders])
     rows = table_in(printed)
-    # For each row, the words of its cells that are not empty: of folder x, then of folder y.
+    # For each row, the words in its cells: first in the cell of folder x, then in that of folder y.
+    # An empty cell has no words.
     expected = {
         "correct": ["1", "(50.0%)", "3", "(75.0%)"],
         # Only the set of 5 labels contains these two labels, so the cells of folder y are empty.
@@ -720,9 +736,9 @@ class ScoredTestSets:
 
     # The printed rows: test set, number of labels, answers, accuracy, macro F1, weighted F1.
     rows: list[list[str]]
-    # The rows of the table on the page.
+    # The rows of the table on the page of the scores.
     table: list[list[str]]
-    # The line in the record of scores.
+    # The line that was added to the record of scores.
     record: dict[str, Any]
 
     @property
@@ -731,7 +747,7 @@ class ScoredTestSets:
 
     @property
     def macro_f1(self) -> list[float]:
-        """The macro F1 of each test set with five labels."""
+        """The macro F1 of each test set, measured with five labels."""
         return [float(row[4]) for row in self.rows_of_5_labels]
 
 
@@ -739,9 +755,9 @@ class ScoredTestSets:
 def scored_test_sets(
     challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory
 ) -> ScoredTestSets:
-    """Predict and score the test sets of the sample.
+    """Predict and score the test sets of the simulated sample.
 
-    Only two of the seven domains are used, to save time. The training files have labels; the test
+    To save time, only two of the seven domains are used. The training files have labels. The test
     files that the model gets have none.
     """
     kit = challenge_kit("student_response")
@@ -754,7 +770,7 @@ def scored_test_sets(
     shutil.copytree(data / "train_data", train)
     shutil.copytree(data / "test_data", labelled_test)
     for path in [*labelled_test.rglob("*.xml"), *train.rglob("*.xml")]:
-        # The names of files begin with the domain.
+        # The name of a file begins with its domain, such as D0. Keep the files of two domains.
         if not path.name.startswith(("D0-", "D5-")):
             path.unlink()
     shutil.copytree(labelled_test, unlabelled_test)
@@ -790,9 +806,10 @@ def test_every_test_set_is_scored_with_5_3_and_2_labels(scored_test_sets: Scored
 def test_boosting_beats_a_constant_label_on_every_test_set(
     scored_test_sets: ScoredTestSets,
 ) -> None:
-    """A model that gives all answers the same label has a macro F1 of at most a quarter.
+    """On each test set, gradient boosting beats a model that always predicts the same label.
 
-    At most one label then has an F1 above 0, and the macro F1 is the mean over four or five labels.
+    Such a model has an F1 above 0 for at most one label. The macro F1 is the mean over four or five
+    labels, so it is at most a quarter.
     """
     assert min(scored_test_sets.macro_f1) > 0.5
 
@@ -821,7 +838,7 @@ def test_the_record_holds_the_mean_of_the_test_sets(scored_test_sets: ScoredTest
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_test_sets_with_labels_are_predicted_and_scored(write: Write, tmp_path: Path) -> None:
-    """A model ignores the labels of the files to predict, so it may be scored on them."""
+    """A model ignores the labels in the files that it predicts, so its score is valid."""
     train = write_training_answers(write, n_correct=5, other="incorrect")
     path = write("test-unseen-questions/t.xml", question_file("S", {"u.1": "correct"}))
     folders = ["--train_dir", train, "--test_dir", path.parent]
@@ -834,7 +851,7 @@ def test_test_sets_with_labels_are_predicted_and_scored(write: Write, tmp_path: 
 def test_a_model_is_not_scored_on_answers_that_it_has_learned_from(
     write: Write, tmp_path: Path
 ) -> None:
-    """A score is refused if the training folder holds a copy of the test set's file."""
+    """A score is refused if the training folder holds a copy of a file of the test set."""
     write_training_answers(write, n_correct=5, other="incorrect")
     path = write("test-unseen-questions/t.xml", question_file("S", {"u.1": "correct"}))
     train = write("train/copy.xml", path.read_text()).parent
@@ -847,7 +864,8 @@ def test_a_model_is_not_scored_on_answers_that_it_has_learned_from(
 def write_questions(folder: Path, first_labels: list[str]) -> None:
     """Write 12 questions with 3 answers each; `first_labels` are the labels of the first question.
 
-    All questions have the same words, so that a model of words can learn one from another.
+    The answers to all questions have the same words. So a model of words can learn about one
+    question from another.
     """
     texts = ["the bulb is lit", "no path is closed", "it is a bulb"]
     other_labels = ["correct", "contradictory", "irrelevant"]
@@ -875,13 +893,13 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     flags = ["--train_dir", train_folder, "--test_dir", test_folder]
     flags += ["--output_dir", tmp_path / "out"]
     monkeypatch.setattr(sys, "argv", ["model", *map(str, flags)])
-    # The features of all answers, in each run of the script.
+    # A table of the features of all answers for each run of the script.
     features_of_runs: list[Any] = []
 
     def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
-        """Keep the features, and predict label 0 for all answers to predict (`rows`).
+        """Keep the features, and predict the label 0 for all answers to predict (`rows`).
 
-        This takes the place of the function that learns labels from the features.
+        This takes the place of the function that learns to predict labels from the features.
         """
         features_of_runs.append(features)
         return np.zeros(rows.sum(), int)
@@ -924,7 +942,7 @@ def write_test_answer(write: Write) -> Path:
     ],
 )
 def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
-    """A model can learn from five answers with one label and one answer with another label."""
+    """A model can learn from few answers: five with one label, and one with another label."""
     train = write_training_answers(write, n_correct=5, other="incorrect")
     folders = ["--train_dir", train, "--test_dir", write_test_answer(write)]
     done = run([f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *folders])
@@ -969,7 +987,7 @@ def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The majority model gets the same scores on BEETLE as when they were measured.
+    """The majority model still gets the scores on BEETLE that are worked out below.
 
     BEETLE is a corpus of real answers, whose most frequent label is `correct`. The model can also
     learn from BEETLE and predict another corpus, SciEntsBank.

@@ -26,7 +26,10 @@ HEADER = "id,annotator,facet,label\n"
 
 
 def read_labels(write: Write, rows: str, n_answers: int = 2) -> Any:
-    """Return the labels that the rows of an annotation file give to answers a.1, a.2 and so on."""
+    """Return the labels of the answers a.1, a.2 and so on, from rows of annotations.
+
+    Each row holds an answer's id, an annotator, a facet and an annotation.
+    """
     ids = {f"a.{number}": "" for number in range(1, n_answers + 1)}
     folder = write("in/a.xml", question_file("a", ids, ["it is"] * n_answers)).parent
     answers = responses.read_responses(folder, labels="ignored")
@@ -39,9 +42,10 @@ def read_labels(write: Write, rows: str, n_answers: int = 2) -> Any:
 def test_every_label_but_one_of_the_five_has_a_rule_in_both_schemes() -> None:
     """Annotators use one of two schemes. Each annotation in a scheme must lead to a label.
 
-    In the scheme DEMAND, an annotation stands for one of the five labels. In the scheme FACETS, an
-    annotation says whether an answer addresses a facet, which is a part of the reference answer.
-    The annotations of all facets decide the label, which is never "non_domain".
+    In the scheme DEMAND, an annotation stands for one of the five labels. In the scheme FACETS,
+    there is an annotation for each facet, which is a part of the reference answer: it says whether
+    the answer addresses the facet. The annotations of all facets decide the label, which is never
+    "non_domain".
     """
     assert set(annotations.DEMAND.values()) == set(responses.LABEL_SETS[5])
     findings = (annotations.UNDERSTOOD, annotations.CONTRADICTED, annotations.NOT_ADDRESSED)
@@ -73,10 +77,12 @@ def test_demand_labels_become_labels(write: Write, label: str, expected: str) ->
         ("Expressed Inferred Assumed", "correct"),
         ("Expressed Unaddressed", "partially_correct_incomplete"),
         ("Inferred Diff-Arg Assumed", "partially_correct_incomplete"),
-        # If the question already states a facet, the answer gets no credit for the facet.
+        # If the question already states a facet (a part of the reference answer), an answer gets no
+        # credit for the facet.
         ("Assumed Unaddressed", "irrelevant"),
         ("Diff-Arg Unaddressed", "irrelevant"),
-        # A contradicted facet outweighs all other facets.
+        # If an answer contradicts a facet (a part of the reference answer), it is contradictory,
+        # whatever it says of other facets.
         ("Expressed Contra-Expr", "contradictory"),
         ("Unaddressed Contra-Infr", "contradictory"),
         ("Expressed Expressed Self-Contra", "contradictory"),
@@ -209,7 +215,8 @@ def test_questions_are_held_out_as_a_whole(seed: int) -> None:
 def test_a_share_of_the_answers_of_every_label_is_held_out(seed: int) -> None:
     is_held_out = hold_out_of_ten(seed) == responses.UNSEEN_ANSWERS
     # Two of the ten questions are held out as a whole. The other eight have 64 correct, 64
-    # partially correct and 32 irrelevant answers. A quarter of each number is held out.
+    # partially correct and 32 irrelevant answers. Of each label, a quarter of the answers is held
+    # out.
     expected = {"correct": 16, "partially_correct_incomplete": 16, "irrelevant": 8}
     assert Counter(TEN_QUESTIONS["label"][is_held_out]) == expected
 
@@ -234,7 +241,7 @@ def read_accuracies(folder: Path) -> dict[str, str]:
     return labels
 
 
-# The answers to each of two questions, a and b, and their labels by one annotator.
+# The six answers to each of two questions, a and b, and the labels that one annotator gave them.
 SIX_TEXTS = ["one", "two", "three", "four", "two", "Two"]
 SIX_LABELS = {
     "a": ["correct", "correct", "correct", "irrelevant", "social", "incorrect"],
@@ -255,7 +262,7 @@ def small_corpus(write: Write) -> list[object]:
         no_labels = {f"{question}.{number}": "" for number in range(6)}
         write(f"in/{question}.xml", question_file(question, no_labels, SIX_TEXTS))
         for number, label in enumerate(labels):
-            # The answer, the annotator, the facet (here none) and the label.
+            # The columns are the answer, the annotator, the facet (here none) and the label.
             rows_of_annotations += f"{question}.{number},x,,{label}\n"
     folder = write("in/annotations.csv", HEADER + rows_of_annotations).parent
     nothing_held_out = ["--held_out_questions", "0", "--held_out_answers", "0"]
@@ -315,7 +322,7 @@ def test_nothing_is_written_if_no_question_is_left(
 
 
 def test_question_files_of_the_same_name_are_refused(write: Write, tmp_path: Path) -> None:
-    """Question files of the same name are refused: one prepared file would replace the other."""
+    """Two question files of the same name are refused: one would replace the other."""
     write("in/a.xml", question_file("a", {"a.1": ""}))
     write("in/Core/a.xml", question_file("b", {"b.1": ""}))
     write("in/annotations.csv", f"{HEADER}a.1,x,,correct\nb.1,x,,correct\n")
@@ -327,23 +334,23 @@ def test_question_files_of_the_same_name_are_refused(write: Write, tmp_path: Pat
 class Prepared:
     """A corpus of annotated answers after its preparation."""
 
-    # The folder with a folder for each set: training, unseen answers, unseen questions.
+    # The folder with three folders: training answers, unseen answers and unseen questions.
     folder: Path
     output: str
 
     def labels(self, name: str) -> dict[str, str]:
-        """Return the labels of a set by the id of the answer."""
+        """Return the labels of the answers in one of the three folders, by the id of the answer."""
         return read_accuracies(self.folder / name)
 
     @property
     def all_labels(self) -> dict[str, str]:
-        """The labels of all answers by the id of the answer; no answer may be in two sets."""
+        """The labels of all prepared answers, by the id of the answer; no id may occur twice."""
         return read_accuracies(self.folder)
 
 
 @pytest.fixture(scope="module")
 def simulated_corpus(challenge_kit: Kits, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """Prepare the simulated corpus. Tests share it and must not change it."""
+    """Prepare the simulated corpus of the kit. Tests share the result and must not change it."""
     folder = tmp_path_factory.mktemp("simulated") / "out"
     command = [f"{FOLDER}/prepare.py", "--output_dir", folder]
     return Prepared(folder, succeeds(command, kit=challenge_kit("student_response")))
@@ -418,7 +425,7 @@ def beetle(real_data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def prepared_beetle(beetle: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """Prepare the released files of BEETLE, with their labels as annotations."""
+    """Prepare the released files of BEETLE, as if its labels were annotations."""
     folder = tmp_path_factory.mktemp("beetle")
     shutil.copytree(beetle, folder / "in")
     answers = responses.read_responses(beetle)
@@ -430,7 +437,7 @@ def prepared_beetle(beetle: Path, tmp_path_factory: pytest.TempPathFactory) -> P
             annotation_by_label[label] = annotation
     rows_of_annotations = ""
     for answer_id, label in zip(answers["id"], answers["label"], strict=True):
-        # The answer, the annotator, the facet (here none) and the annotation.
+        # The columns are the answer, the annotator, the facet (here none) and the annotation.
         rows_of_annotations += f"{answer_id},x,,{annotation_by_label[label]}\n"
     (folder / "in/annotations.csv").write_text(HEADER + rows_of_annotations)
     command = [f"{FOLDER}/prepare.py", "--input_dir", folder / "in"]
@@ -448,20 +455,20 @@ def test_released_answers_are_prepared_already_but_for_one_question(
 
 
 def test_a_share_of_the_released_questions_is_held_out(prepared_beetle: Prepared) -> None:
-    """By default, 16 % of the questions are held out: 7 of the 46 questions that remain."""
+    """By default, 16 % of the questions are held out: 7 of the 46 that are not removed."""
     train, _, unseen_questions = prepare.FOLDERS
     assert len(list((prepared_beetle.folder / train).glob("*.xml"))) == 39
     assert len(list((prepared_beetle.folder / unseen_questions).glob("*.xml"))) == 7
 
 
 def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: Path) -> None:
-    """Every prepared answer has its released label, and only one question's answers are removed."""
+    """Every prepared answer has its released label; only one question's answers are missing."""
     released_labels = read_accuracies(beetle)
     prepared_labels = prepared_beetle.all_labels
     for answer_id, label in prepared_labels.items():
         assert label == released_labels[answer_id]
-    # From the count of each label in the released files, the answers to the removed question are
-    # subtracted: 53 correct, 3 partially correct and 4 contradictory answers.
+    # The released files have these counts of labels. Subtracted are the answers to the removed
+    # question: 53 correct, 3 partially correct and 4 contradictory answers.
     assert Counter(prepared_labels.values()) == {
         "correct": 1665 - 53,
         "partially_correct_incomplete": 919 - 3,
@@ -474,10 +481,9 @@ def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: P
 def test_a_tenth_of_the_released_answers_of_every_label_is_held_out(
     prepared_beetle: Prepared,
 ) -> None:
-    """Of each label, a tenth of the answers is held out, apart from the held-out questions.
+    """Of each label, a tenth of the answers to questions that are not held out is held out.
 
-    Held-out questions are held out with all their answers. The tenth is taken from the answers to
-    the other questions.
+    Held-out questions are held out with all their answers.
     """
     train = Counter(prepared_beetle.labels(prepare.TRAIN).values())
     held_out = Counter(prepared_beetle.labels(responses.UNSEEN_ANSWERS).values())
