@@ -37,7 +37,7 @@ WRITTEN_FILES = (
 
 @pytest.fixture
 def bare_environment(tmp_path: Path) -> Path:
-    """Return the folder of a new environment in which nothing is installed."""
+    """Return the folder of a new Python environment in which no package is installed."""
     folder = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder
@@ -78,17 +78,16 @@ def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
 ) -> None:
     """Every command of FROM_THE_GUIDE.md runs in its folder, in the order of the page.
 
-    The first command of each folder runs in a process of its own, as for a user. The other commands
-    run in this process, which is quicker. To save time, training is short, and evaluations in this
-    process skip the accuracy after each question: to measure it, an entry plays again in a new
-    process.
+    The first command of each folder runs in a process of its own, as for a user. To save time, the
+    other commands run in the process of the test, training is short, and evaluations in this
+    process do not measure the accuracy after each question.
     """
     # Train with few steps, to save time: no command needs a good score.
     shorten(tiny_kit, "task_4/pytorch/train_model.py", r"N_STEPS = \d+", "N_STEPS = 60")
     monkeypatch.setattr(evaluation, "measure_curves", lambda *_: "left out to save time")
-    # Python adds the folders that a .pth file names to its path. This file names the folders of the
-    # libraries. It also names, as a trap, the folder ROOT of the tested kit: the scripts of its
-    # copy `tiny_kit` must not use ROOT.
+    # Python adds the folders that a .pth file names to the folders in which it finds modules. This
+    # file names the folders of the libraries. As a trap, it also names ROOT, the folder of the
+    # tested kit: the scripts in the copy `tiny_kit` must not import from ROOT.
     (packages,) = bare_environment.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     seen_folders = set()
@@ -119,9 +118,10 @@ EVALUATE = ["task_1/local_evaluation.py"]
 
 @pytest.fixture
 def kit_with_two_predictions(split_kit: Path, tmp_path: Path) -> Path:
-    """Return a kit with predictions in data/test_output and in data/test_input.
+    """Return a kit with two files of predictions, in data/test_output and in data/test_input.
 
-    The predictions in data/test_input, beside the local split, are newer, and every one is right.
+    The predictions in data/test_input, beside the local split, are newer, and all of them are
+    right.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
@@ -180,10 +180,10 @@ def test_true_answers_in_the_current_folder_are_found(
 
 
 def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
-    """Without flags, a sample model of task 3 writes a ranking to upload only.
+    """Without flags, a sample model of task 3 writes a ranking that is meant for an upload.
 
-    There is no ranking for the local split. So the evaluation without flags scores the ranking to
-    upload, as in the guide of the challenge, and its first line says so.
+    There is no ranking for the local split. So the evaluation without flags scores the ranking for
+    the upload, as the challenge's guide says. Its first line says so.
     """
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
     printed = succeeds(["task_3/local_evaluation.py"], kit=tiny_kit)

@@ -33,8 +33,8 @@ def test_a_blend_of_one_model_is_the_model_to_the_power_of_its_weight(
 
     A blend chooses a weight w for each model and raises the model's probabilities to the power w.
     Then it multiplies these powers over the models, and divides the products by their sum over the
-    possible answers. With one model, a probability p becomes p^w / Σ p^w. The blend must have
-    fitted the model to all training answers, as the model's own script does.
+    possible answers. With one model, a probability p becomes p^w / Σ p^w. To compare, the test runs
+    the model's own script, which fits the model to all training answers.
     """
     blend = SCRIPTS[task - 1]
     model = blend.replace("blend", "item_response")
@@ -87,7 +87,7 @@ def error_of_rounded_weight(weight: float) -> float:
 @TASKS
 @needs_blocks(*SCRIPTS)
 def test_a_model_that_fails_is_named_and_nothing_is_written(task: int, tmp_path: Path) -> None:
-    """Gradient boosting refuses 150 answers."""
+    """Gradient boosting refuses to learn from 150 answers, because they are too few."""
     arguments = planted.command(SCRIPTS[task - 1], tmp_path, TRAIN[:150])
     line = fails([*arguments, "--models", "gradient_boosting"])
     assert f"task_{task}/sample_model_gradient_boosting.py: ended with exit code 2 on 80 %" in line
@@ -98,9 +98,9 @@ def test_a_model_that_fails_is_named_and_nothing_is_written(task: int, tmp_path:
 @TASKS
 @needs_blocks(*SCRIPTS)
 def test_each_fit_of_the_trees_has_another_seed(task: int) -> None:
-    """A blend gives each fit of gradient boosting a seed that no other fit has.
+    """A blend fits gradient boosting several times, each time with another seed.
 
-    Two blends with different seeds have no seed of a fit in common either.
+    Two blends with different seeds have no seed of a fit in common.
     """
     blend = load_module(ROOT / SCRIPTS[task - 1], f"blend_of_task_{task}")
     seeds = []

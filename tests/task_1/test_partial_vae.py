@@ -15,8 +15,9 @@ from run_scripts import ROOT, run_process, run_script
 from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
-# This code fits the same network with the kit's Adam and then with PyTorch's. It prints whether the
-# weights are equal, and after each fit whether PyTorch's compiler, `torch._dynamo`, is imported.
+# This code fits the same network first with the kit's Adam and then with PyTorch's. It prints
+# whether the resulting weights are equal. After each fit it notes whether PyTorch's compiler,
+# `torch._dynamo`, is imported, and prints this, too.
 FIT_WITH_BOTH_OPTIMISERS = """
 import sys, torch
 from common.adam import Adam
@@ -50,7 +51,10 @@ def test_the_optimiser_equals_pytorchs_but_does_not_import_its_compiler() -> Non
 @needs_blocks(SCRIPT.format(1))
 @on_unix("libuv in its PyTorch, which torchrun needs")
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:
-    """Two processes fit one model together, and only the first process writes predictions."""
+    """Two processes that fit a model together predict what one process predicts.
+
+    Only the first of the two processes writes predictions.
+    """
     script = SCRIPT.format(1)
     arguments = command(script, tmp_path, TRAIN)
     alone = predict(script, tmp_path, "--steps", 60)
@@ -66,16 +70,16 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     assert done.stdout.count("written: ") == 1
     together = read_prediction(script, tmp_path)
     assert np.mean(together == alone) > 0.9
-    # At most a tenth of the 2,268 predictions differ. If they differ at random, the difference of
-    # the two accuracies has a standard error of √(0.1 / 2,268) = 0.0066. The tolerance is three
-    # standard errors.
+    # At most a tenth of the 2,268 predictions differ between one and two processes. If they differ
+    # at random, the difference of the two accuracies has a standard error of √(0.1 / 2,268) =
+    # 0.0066. The tolerance is three standard errors.
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
 
 
 def disconnect_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the calls by which a process depends on the other processes of torchrun.
+    """Replace the calls by which a process of torchrun depends on the other processes.
 
-    So a test can run a single process of several, inside its own process.
+    Then a test can run one of several processes alone, inside the process of the test.
     """
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
     monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
@@ -94,14 +98,14 @@ def test_a_process_without_students_takes_part_in_torchrun(
 ) -> None:
     """The third of three processes fits without students, prints nothing and writes no file.
 
-    The students of a batch are dealt to the processes in turn. The batch here holds two students:
+    The students of a batch are dealt to the processes in turn. This batch holds only two students:
     one with answers, and one without answers, whose predictions serve for all unknown ids. So the
     third process gets no student.
     """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)
     disconnect_from_other_processes(monkeypatch)
-    # Processes are numbered from 0.
+    # RANK counts from 0: this is the third of three processes.
     third_of_three = {"RANK": "2", "WORLD_SIZE": "3"}
 
     done = run_script([*arguments, "--steps", 2], environment=third_of_three)

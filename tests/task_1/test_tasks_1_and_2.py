@@ -13,7 +13,10 @@ from sample_blocks import needs_blocks
 
 
 def read_score(folder: Path, task: int, end: str = "") -> float:
-    """Return the score in a text file; `end` is `_public`, `_private`, `_own` or empty."""
+    """Return the score in a text file of scores.
+
+    `end` is the end of the file's name: `_public`, `_private`, `_own` or empty.
+    """
     return float((folder / f"scores_task_{task}{end}.txt").read_text().removeprefix("score:"))
 
 
@@ -30,20 +33,20 @@ class Submitted:
 
     @property
     def path(self) -> Path:
-        """The submission under its official name."""
+        """The path of the submission under the name that the challenge asks for."""
         return self.folder / f"submission_task_{self.task}.csv"
 
     def read(self) -> pd.DataFrame:
-        """Return the rows of the submission, all cells as text."""
+        """Return the rows of the submission as a table of text."""
         return pd.read_csv(self.path, dtype=str)
 
     def read_truth(self, phase: str) -> pd.DataFrame:
-        """Return the answers of a phase, all cells as text."""
+        """Return the true answers of a phase as a table of text."""
         name = f"test_{phase}_answers_task_{self.task}.csv"
         return pd.read_csv(self.kit / "data/test_data" / name, dtype=str)
 
     def evaluation(self, phase: str, name: str) -> list[object]:
-        """Return the command that scores a file of the folder by the answers of a phase."""
+        """Return the command that scores the file `name` by the true answers of a phase."""
         folders = ["--submission_dir", self.folder, "--output_dir", self.folder]
         script = f"task_{self.task}/local_evaluation.py"
         return [script, "--phase", phase, "--submit_data", name, *folders]
@@ -55,7 +58,7 @@ def shared(
     simulated_kit: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Submitted:
-    """Let the majority model of task 1, or of task 2, predict the pairs of both phases."""
+    """Run the majority model of task 1, or of task 2; it predicts the pairs of both phases."""
     folder = tmp_path_factory.mktemp("submitted")
     command = [f"task_{request.param}/sample_model_majority.py", "--output_dir", folder]
     succeeds(command, kit=simulated_kit)
@@ -110,7 +113,7 @@ def test_only_rows_of_the_phase_are_scored(submitted: Submitted, phase: str, nam
 
 
 def find_private_rows(submitted: Submitted) -> "pd.Series[bool]":
-    """Return whether each row of the submission belongs to the private phase."""
+    """Return for each row of the submission whether its pair belongs to the private phase."""
     pairs = submitted.read_truth("private")[KEYS]
     merged = submitted.read().merge(pairs, on=KEYS, how="left", indicator=True)
     return merged["_merge"] == "both"
@@ -159,8 +162,8 @@ def test_rows_of_neither_phase_are_refused(submitted: Submitted) -> None:
 MAJORITY = ("task_1/sample_model_majority.py", "task_2/sample_model_majority.py")
 OWN_TRAIN = "--input_dir mine --train_data answers.csv"
 OWN_TEMPLATE = "--submission_template_dir mine --submission_template_file pairs.csv"
-# The flags of each script, in the order in which they run. The split and the model read the user's
-# files answers.csv and pairs.csv; the evaluation scores guesses.csv by answers.csv.
+# The flags of each script, in the order in which the scripts run. The split and the model read the
+# user's files answers.csv and pairs.csv. The evaluation compares guesses.csv with answers.csv.
 FLAGS_OF_OWN_FILES = {
     "local_data_split": f"{OWN_TRAIN} --output_dir out",
     "sample_model_majority": f"{OWN_TRAIN} {OWN_TEMPLATE} --output_dir out --output_file p.csv",
@@ -207,7 +210,7 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
         succeeds([f"task_{task}/{script}.py", *flags.split()], kit=kit, cwd=kit)
 
     assert {*kit.rglob("*")} - files_before == {out, *out.rglob("*")}
-    # The split holds out a fifth of the eight answers: 1.6, rounded to 2. The split's template
+    # The split holds out a fifth of the eight answers: 1.6, rounded to 2. The file test_submission
     # lists the student and the question of each held-out answer.
     for name, n_rows in (("train", 6), ("valid", 2), ("test_submission", 2)):
         assert len(pd.read_csv(out / f"{name}_task_1_2.csv")) == n_rows
@@ -228,10 +231,10 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
 def test_real_answers_are_predicted_above_chance(
     real_data: Path, tmp_path: Path, task: int, folder: str
 ) -> None:
-    """The majority model, fitted and evaluated with --local, is better than guessing.
+    """The majority model predicts real answers better than guessing does.
 
-    `folder` holds a part of the official answers. eedi_tasks_1_2_sample has only about two answers
-    to a question.
+    It is fitted to and scored on a local split. `folder` holds a part of the official answers.
+    eedi_tasks_1_2_sample has only about two answers to a question.
     """
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
     kit = copy_kit(tmp_path / "kit")
@@ -243,11 +246,11 @@ def test_real_answers_are_predicted_above_chance(
     for script, *flags in commands:
         succeeds([f"task_{task}/{script}", *flags], kit=kit)
     output = kit / "data/test_output"
-    # Guessing scores 1/2 in task 1, and 1/4 in task 2 with its four options.
+    # With random guesses, the accuracy is 1/2 in task 1, and 1/4 in task 2 with its four options.
     above_chance = {1: 0.55, 2: 0.35}[task]
     too_good_for_this_model = 0.7
     assert above_chance < read_score(output, task) < too_good_for_this_model
     page = (output / f"scores_task_{task}.html").read_text()
-    # The page cannot recognise the answers as official: they are only a part of an official file,
+    # The kit cannot recognise these answers as official: they are only a part of an official file,
     # so their file has another checksum.
     assert "simulated" not in page and "answers of unknown origin" in page

@@ -23,7 +23,8 @@ from sklearn.metrics import cohen_kappa_score
 
 JUDGE = "task_3/judge.py"
 EVALUATION = "task_3/local_evaluation.py"
-# The type of the fixture `ask`.
+# The fixture `ask` is a function that returns pairs of questions which an expert is asked to
+# compare.
 Ask = Callable[..., np.ndarray]
 # The number of pairs that the expert judges in the browser.
 N_PAIRS = 20
@@ -33,7 +34,7 @@ ALT = 1
 
 @pytest.fixture(scope="module")
 def rankings(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the folders of two rankings of the simulated questions, by model."""
+    """Make two rankings of the simulated questions; return their folders, by the model's name."""
     folders = {}
     for model in ("entropy", "random"):
         folders[model] = tmp_path_factory.mktemp(model)
@@ -43,7 +44,7 @@ def rankings(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 def read_rank(folder: Path) -> pd.Series:
-    """Return the rank of each question by QuestionId."""
+    """Return the ranks in the submission in a folder, with QuestionId as the index."""
     return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
 
 
@@ -57,7 +58,7 @@ def preferred_sides(rank: pd.Series, left: Any, right: Any) -> np.ndarray:
 
 
 def pairs_of(page: Path) -> np.ndarray:
-    """Return the pairs of QuestionIds that a page asks for, shape (pairs, 2)."""
+    """Return the pairs of questions that a page asks an expert to compare, shape (pairs, 2)."""
     (found,) = re.findall(r'"pairs": (\[.*?\]\])', page.read_text(encoding="utf-8"))
     numbers = np.array(re.findall(r"\d+", found), int)
     return numbers.reshape(-1, 2)
@@ -68,7 +69,7 @@ def pairs_of(page: Path) -> np.ndarray:
 
 @pytest.fixture
 def ask(simulated_kit: Path, tmp_path: Path) -> Ask:
-    """Return a function that writes the page for experts and returns the pairs on it."""
+    """Return a function that writes the page for an expert and returns the pairs on it."""
 
     def pairs(*flags: object) -> np.ndarray:
         succeeds([JUDGE, "--output_dir", tmp_path, *flags], kit=simulated_kit)
@@ -89,7 +90,8 @@ def test_random_pairs_are_distinct_and_of_answered_questions(simulated_kit: Path
 def test_chance_decides_which_question_of_a_pair_is_on_the_left(ask: Ask) -> None:
     pairs = ask("--n_pairs", 500)
     n_smaller_id_on_left = (pairs[:, 0] < pairs[:, 1]).sum()
-    # The expected number is 250, with a standard deviation of 11.
+    # Each question of a pair is on the left with probability 1/2. So the number is 250 on average,
+    # with a standard deviation of 11.
     assert 190 < n_smaller_id_on_left < 310
 
 
@@ -112,7 +114,7 @@ def test_random_pairs_are_drawn_from_answered_questions_alone(
     five_answered: list[int], tmp_path: Path, ask: Ask
 ) -> None:
     pairs = ask("--input_dir", tmp_path, "--train_data", "few.csv")
-    # Five questions have ten pairs.
+    # Five questions form ten pairs.
     assert len(pairs) == 10
     assert sorted(np.unique(pairs)) == sorted(five_answered)
 
@@ -147,7 +149,10 @@ def test_the_pairs_of_a_phase_are_those_of_its_panel_with_the_same_sides(
 def test_between_two_rankings_there_are_only_pairs_on_which_they_disagree(
     ask: Ask, rankings: dict[str, Path]
 ) -> None:
-    """If enough pairs are requested, the page asks for every pair on which they disagree."""
+    """With two rankings, the page asks only for pairs on which the rankings disagree.
+
+    Here, more pairs are requested than exist, so the page asks for all of them.
+    """
     files = [folder / "submission_task_3.csv" for folder in rankings.values()]
     more_than_exist = 1_000_000
     pairs = ask("--between", *files, "--n_pairs", more_than_exist)
@@ -181,7 +186,7 @@ def test_two_equal_rankings_have_no_pair_to_judge(
 
 
 def read_without_scripts(path: Path, links: list[str]) -> Page:
-    """Read a page without its scripts; its only links may be `links`."""
+    """Read a page without its scripts; it may have no links but `links`."""
     html = path.read_text(encoding="utf-8")
     return read_page(re.sub("<script.*?</script>", "", html, flags=re.DOTALL), links)
 
@@ -238,18 +243,19 @@ class Session:
     pairs: np.ndarray
     # The side of the question that the expert finds better, for each pair: 1 for left, 2 for right.
     better_sides: list[int]
-    # The page after each step: at the start, after the first judgement, after undo,
+    # The text of the page after each step: at the start, after the first judgement, after undo,
     # after a new start of the browser, and at the end.
     texts: dict[str, str]
-    # Width of the first image as the browser has read it; 0 if it could not read the image.
+    # The width of the first image in pixels, as the browser has read it; 0 if it could not read the
+    # image.
     image_width: int
     saved: Path
-    # Errors and warnings of the page's script.
+    # Errors and warnings that the page's script has reported to the browser.
     complaints: list[str]
 
 
 def choose(tab: Tab, side: int, *, by_key: bool) -> None:
-    """Judge that the question on a side is better, by a key or by a click."""
+    """Prefer the question on a side of the page, by pressing a key or by a click."""
     if by_key:
         tab.press("ArrowLeft" if side == 1 else "ArrowRight")
     else:
@@ -269,12 +275,12 @@ def judge_before_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
     """Judge the first pairs, before the browser is closed; return texts of the page.
 
     `better_sides` holds the side of the better question of each pair, 1 for left and 2 for right.
-    The expert chooses the wrong question of the first pair, and undoes this judgement with the
-    Backspace key. Then the expert judges N_PAIRS_BEFORE_BREAK pairs, chooses the wrong question of
-    the next pair, and undoes this judgement with the button.
+    For the first pair, the expert chooses the wrong side, and undoes this judgement with the
+    Backspace key. Then the expert judges N_PAIRS_BEFORE_BREAK pairs. For the next pair, the expert
+    chooses the wrong side again, and undoes this judgement with the button.
 
-    The result holds the page's text at the start ("start"), after the first wrong judgement
-    ("one wrong"), and after this judgement was undone ("undone").
+    The result holds the page's text at the start ("start"), after the first wrong judgement ("one
+    wrong"), and after this judgement was undone ("undone").
     """
     texts = {"start": tab.text()}
     choose(tab, other_side(better_sides[0]), by_key=True)
@@ -289,7 +295,10 @@ def judge_before_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
 
 
 def judge_after_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
-    """Judge the remaining pairs; return the page's text before and after."""
+    """Judge the remaining pairs after the browser has started again.
+
+    Return the page's text before these judgements ("resumed") and after them ("end").
+    """
     texts = {"resumed": tab.text()}
     for side in better_sides[N_PAIRS_BEFORE_BREAK:]:
         choose(tab, side, by_key=True)
@@ -301,9 +310,9 @@ def judge_after_break(tab: Tab, better_sides: list[int]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def session(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Session:
-    """Judge twenty pairs in a browser that is closed and started again in between.
+    """Judge twenty pairs in a browser that is closed and started again after some of them.
 
-    Which questions the expert finds better is random.
+    The side of the better question is random.
     """
     folder = tmp_path_factory.mktemp("session")
     profile = folder / "profile"
@@ -398,11 +407,11 @@ def test_the_saved_panel_holds_the_judgements_that_were_meant(session: Session) 
 def test_the_evaluation_scores_rankings_by_the_saved_panel(
     session: Session, simulated_kit: Path, tmp_path: Path, rankings: dict[str, Path]
 ) -> None:
-    """The file that the page has saved is a panel of one expert, by which a ranking can be scored.
+    """A ranking can be scored by the file that the page has saved: a panel of one expert.
 
     `session` holds what the expert judged in the browser, with the name 'Ann "A", B.'. The score is
-    the share of the pairs on which the ranking prefers the same question. The saved file does not
-    tell that the questions are simulated, but the record beside the ranking does.
+    the share of the pairs on which the ranking prefers the same question as the expert. The saved
+    file does not say that the questions are simulated, but the record beside the ranking does.
     """
     folder = rankings["entropy"]
     flags = ["--ref_data", session.saved, "--submission_dir", folder, "--output_dir", tmp_path]
@@ -412,7 +421,7 @@ def test_the_evaluation_scores_rankings_by_the_saved_panel(
     left, right = session.pairs.T
     preferred_by_ranking = preferred_sides(rank, left, right)
     share = (preferred_by_ranking == session.better_sides).mean()
-    # The name is padded with spaces, and an interval in brackets follows the share.
+    # After the name, spaces fill the column. After the share, its interval follows in brackets.
     assert f'Ann "A", B.          {share:.2f} (' in output
     assert (tmp_path / "scores_task_3_own.txt").read_text() == f"score:{share}\n"
     page = read_page((tmp_path / "scores_task_3_own.html").read_text(encoding="utf-8"))
@@ -432,14 +441,14 @@ def test_nothing_is_saved_without_a_judgement_and_the_name_of_an_expert(
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path / "saved") as tab:
         tab.open(tmp_path / "judge.html")
-        # The button is disabled before the first judgement.
+        # The button that saves is disabled before the first judgement.
         assert tab.run("document.getElementById('save').disabled")
-        # After a judgement, the button asks for the name.
+        # After a judgement, the button that saves asks for the expert's name.
         tab.press("ArrowLeft")
         tab.click("save")
         assert "Write your name first." in tab.text()
-        # A saved file has a column "left" with the left questions, and may have a column
-        # "Unnamed: 0" with row numbers.
+        # The saved file has a column "left" for the left questions, and a file of judgements may
+        # have a column "Unnamed: 0" of row numbers. So these are not valid names of experts.
         for name in ("left", "Unnamed: 0"):
             # Typing replaces the selected text.
             tab.run("document.getElementById('name').select()")
@@ -454,11 +463,12 @@ def test_a_key_not_meant_for_the_page_judges_no_pair(simulated_kit: Path, tmp_pa
     succeeds([JUDGE, "--output_dir", tmp_path], kit=simulated_kit)
     with open_browser(tmp_path / "profile", tmp_path) as tab:
         tab.open(tmp_path / "judge.html")
-        # While a key is held down, the browser reports it repeatedly. Such a report judges no pair.
+        # While a key is held down, the browser reports it again and again. Only the first report
+        # may judge a pair.
         tab.press("ArrowLeft", repeated=True)
-        # Alt with an arrow key moves through the browser's history.
+        # With Alt, an arrow key moves through the browser's history. It must judge no pair.
         tab.press("ArrowRight", ALT)
-        # In the field for the name, an arrow key moves the cursor.
+        # In the field for the name, an arrow key moves the cursor. It must judge no pair.
         tab.click("name")
         tab.type("Ann")
         tab.press("ArrowLeft")
@@ -510,8 +520,8 @@ def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
         choose(tab, side=2, by_key=False)
 
         def restart_and_reopen(*, confirm: bool) -> str:
-            """Press the button, confirm or cancel, open the page again; return the name on it."""
-            # The browser would ask the expert; instead, this function gives the answer.
+            """Press "restart", and confirm or cancel; return the name on the page after that."""
+            # The browser would ask the expert to confirm. This function answers for the expert.
             tab.run(f"window.confirm = () => {str(confirm).lower()}")
             tab.click("restart")
             tab.open(tmp_path / "judge.html")
@@ -539,8 +549,8 @@ def test_a_browser_that_keeps_nothing_says_so(simulated_kit: Path, tmp_path: Pat
 
 # ---- Several experts -----------------------------------------------------------------------------
 
-# A file of judgements has a column for each expert: 1 if the left question is better, 2 if the
-# right one is.
+# The content of a file of judgements. It has a column for each expert: 1 if the left question is
+# better, 2 if the right one is.
 ANN = "left,right,Ann\n1,2,1\n3,4,2\n5,6,\n"
 # Ben has judged two pairs: questions 2 and 1, which Ann has judged with the sides exchanged, and
 # questions 7 and 8.
@@ -619,12 +629,13 @@ def test_kappa_is_that_of_scikit_learn_over_the_pairs_that_both_judged() -> None
 
 @pytest.mark.parametrize("share_left", [0.5, 0.7])
 def test_the_interval_of_kappa_holds_its_true_value(share_left: float) -> None:
-    """The interval of kappa contains the true kappa, 0.5, in at least 95 % of simulated panels.
+    """The interval of kappa contains the true kappa, 0.5, in at least 93 % of simulated panels.
 
-    The second expert copies the first with probability 0.5, and otherwise judges alone. The true
-    kappa is then 0.5. If each of 1,000 intervals contains it with a probability of 95 %, about 950
-    intervals contain it, with a standard deviation of √(1,000 · 0.95 · 0.05) = 7. The limit of 930
-    is almost three standard deviations below 950.
+    In a panel, two experts judge the same pairs. The second expert copies a judgement of the first
+    with probability 0.5, and otherwise judges alone. The true kappa is then 0.5. If each of 1,000
+    intervals contains it with a probability of 95 %, about 950 intervals contain it, with a
+    standard deviation of √(1,000 · 0.95 · 0.05) = 7. The limit of 930 is almost three standard
+    deviations below 950.
     """
     rng = np.random.default_rng(0)
     n_pairs = 25
@@ -654,7 +665,10 @@ def test_kappa_of_experts_who_always_agree_is_1_with_an_interval() -> None:
 
 
 def test_kappa_of_experts_who_always_choose_the_left_is_unknown() -> None:
-    """Two experts who always choose the left question would agree by chance alone."""
+    """If two experts always choose the left question, their kappa is unknown.
+
+    They would agree on all pairs by chance alone.
+    """
     always_left = pd.Series([1.0] * 6)
     two = expert_agreement.compare_two("A", "B", always_left, always_left)
     assert two.agreement == 1
@@ -691,7 +705,7 @@ def test_the_page_of_a_score_compares_every_two_experts(
         names, n_pairs, shown_agreement, shown_kappa = row[:4]
         assert names == f"{first} and {second}"
         assert n_pairs == str(len(both))
-        # An interval follows each figure.
+        # After each figure, its interval follows in brackets.
         assert shown_agreement.startswith(f"{share:.2f} (")
         assert shown_kappa.startswith(f"{kappa_text} (")
 
@@ -724,7 +738,10 @@ AGREEMENT_BY_PAIR = pd.DataFrame(
 
 
 def with_first_and_second(pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the experts' agreement with the first ranking and with the second ranking."""
+    """Return how experts A and B agree with the first ranking and with the second.
+
+    `pairs` has the columns of AGREEMENT_BY_PAIR. Each result has a column for each expert.
+    """
     first = pairs[[0, 1]].set_axis(["A", "B"], axis=1)
     second = pairs[[2, 3]].set_axis(["A", "B"], axis=1)
     return first, second
@@ -732,8 +749,8 @@ def with_first_and_second(pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFra
 
 def test_only_pairs_on_which_two_rankings_disagree_count_each_once() -> None:
     contest = expert_agreement.contest(*with_first_and_second(AGREEMENT_BY_PAIR))
-    # The rankings disagree on the pairs 0, 1, 2 and 5. Most experts agree with the first ranking on
-    # pair 0, and with the second ranking on pair 2.
+    # The rankings disagree on the pairs 0, 1, 2 and 5. More experts agree with the first ranking on
+    # pair 0, and with the second ranking on pair 2. On the pairs 1 and 5, as many agree with each.
     assert contest.n_pairs == 4
     assert contest.n_first == 1
     assert contest.n_second == 1
@@ -765,8 +782,8 @@ def test_no_further_pairs_are_needed_where_the_sign_test_is_significant(n: int) 
     for n_first in range(n + 1):
         n_further = expert_agreement.count_further(n_first, n)
         if 2 * n_first == n:
-            # If the same number of pairs speaks for each ranking, further pairs do not tell them
-            # apart.
+            # If as many pairs speak for one ranking as for the other, no number of further pairs is
+            # expected to tell them apart.
             assert n_further is None
         else:
             is_significant = scipy.stats.binomtest(n_first, n).pvalue <= 0.05
@@ -792,11 +809,12 @@ def power_of_sign_test(n: int, share: float) -> float:
 
 @pytest.mark.parametrize(("n_first", "n"), [(3, 3), (5, 5), (4, 5), (7, 10), (12, 20), (55, 100)])
 def test_the_further_pairs_tell_rankings_apart_four_times_out_of_five(n_first: int, n: int) -> None:
-    """With the further pairs of `count_further`, a sign test has a power of about 0.8.
+    """With the further pairs that `count_further` asks for, a sign test has a power of about 0.8.
 
-    The power is the probability that the test tells the two rankings apart. `n_first` of `n` judged
-    pairs speak for the first ranking, and the power assumes the same share for all pairs. One more
-    pair changes the power by up to 0.09, so it is only near 0.8. At least 0.71 is required.
+    The power is the probability that the test tells two rankings apart. Of `n` judged pairs,
+    `n_first` speak for the first ranking; the power assumes the same share for the further pairs.
+    One pair more or less changes the power by up to 0.09, so it is only near 0.8. At least 0.71 is
+    required.
     """
     n_further = expert_agreement.count_further(n_first, n)
     assert n_further is not None
@@ -815,7 +833,8 @@ class TwoRankings:
     page: Page
     # The experts' judgements of the public pairs: 1 for left, 2 for right, NaN for none.
     votes: pd.DataFrame
-    # The side that a ranking prefers, for each pair: 1 for left, 2 for right.
+    # For each pair, the side that the scored ranking prefers, and the side that the other ranking
+    # prefers: 1 for left, 2 for right.
     preferred_by_scored: np.ndarray
     preferred_by_other: np.ndarray
 
@@ -826,7 +845,7 @@ class TwoRankings:
 
     @property
     def lead(self) -> pd.Series:
-        """How many more experts agree with the scored ranking than with the other, for each pair.
+        """For each pair, how many more experts agree with the scored ranking than with the other.
 
         The number is negative if more experts agree with the other ranking.
         """
@@ -836,12 +855,18 @@ class TwoRankings:
 
     @property
     def n_for_scored(self) -> int:
-        """On how many pairs the rankings disagree, and more experts agree with the scored one."""
+        """The number of judged pairs that speak for the scored ranking.
+
+        On such a pair, the rankings disagree, and more experts agree with the scored ranking.
+        """
         return int(((self.lead > 0) & self.disagree).sum())
 
     @property
     def n_for_other(self) -> int:
-        """On how many pairs the rankings disagree, and more experts agree with the other one."""
+        """The number of judged pairs that speak for the other ranking.
+
+        On such a pair, the rankings disagree, and more experts agree with the other ranking.
+        """
         return int(((self.lead < 0) & self.disagree).sum())
 
 
@@ -851,7 +876,8 @@ def two_rankings(
 ) -> TwoRankings:
     """Score the ranking by entropy on the public phase, and compare it with a random ranking.
 
-    In the result, "scored" is the ranking by entropy, and "other" is the random ranking.
+    In the names of the result, "scored" is the ranking by entropy of the chosen options, and
+    "other" is the random ranking.
     """
     folder = tmp_path_factory.mktemp("two_rankings")
     other = rankings["random"] / "submission_task_3.csv"
@@ -864,7 +890,8 @@ def two_rankings(
     return TwoRankings(
         output=output,
         page=page,
-        # The names of the experts' columns begin with T1 to T5; no other name has a T.
+        # The names of the experts' columns begin with T1 to T5. No other column has a T in its
+        # name.
         votes=panel.filter(like="T"),
         preferred_by_scored=preferred_sides(rank_of_scored, panel.left, panel.right),
         preferred_by_other=preferred_sides(rank_of_other, panel.left, panel.right),

@@ -20,14 +20,14 @@ from page_reading import Page, read_page
 from run_scripts import ROOT
 from sample_blocks import needs_blocks
 
-# The type of the fixture `rank`.
+# The fixture `rank` is a function that runs a sample model and returns the rank of each question.
 Rank = Callable[..., pd.Series]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
 
 
 @pytest.fixture(scope="module")
 def answers(simulated_kit: Path) -> pd.DataFrame:
-    """Return the simulated training answers."""
+    """Return the simulated training answers of tasks 3 and 4."""
     return pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
 
 
@@ -94,7 +94,7 @@ def test_rank_average_ranks_by_the_sum_of_the_features_ranks(
 def test_rank_average_puts_questions_with_few_subjects_first(
     simulated_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
-    """The fewer subjects a question has, the better it is; ties are broken by QuestionId."""
+    """The fewer subjects a question has, the better its rank; ties are broken by QuestionId."""
     questions = pd.read_csv(simulated_kit / "data/metadata/question_metadata_task_3_4.csv")
     # SubjectId is a list of subjects, separated by commas. Sorting needs only the number of commas.
     questions["n_commas"] = questions.SubjectId.str.count(",")
@@ -170,7 +170,7 @@ def test_the_questions_that_depend_on_ability_rank_first(
     table = answers_frame(student, question, is_right.astype(int), option, right_option)
     table.to_csv(tmp_path / "train.csv", index=False)
     ranking = rank(model, "--input_dir", tmp_path, "--train_data", "train.csv")
-    # Ranks count from 1; the index is the QuestionId.
+    # `loc` selects the questions 0 to 5 by their QuestionId. Rank 1 is the best.
     assert sorted(ranking.loc[range(6)]) == [1, 2, 3, 4, 5, 6]
 
 
@@ -212,7 +212,8 @@ def test_the_expected_information_is_a_mean_over_students() -> None:
 
     Given the abilities, the answer is right with probability p = sigmoid(easiness + abilities ·
     loadings), and its entropy in bits is -p log₂ p - (1 - p) log₂(1 - p). The sample model by
-    matrix factorisation computes the information. This test checks it by drawing abilities.
+    matrix factorisation computes the information. This test estimates the mean entropy from
+    abilities that are drawn at random, and compares the result.
     """
     easiness = 0
     loadings = np.array([1.2, 1.6])
@@ -280,8 +281,8 @@ def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
         "answer_metadata_task_3_4.csv of the same data; give its folder with --metadata_dir"
     )
     assert not out.exists()
-    # The default features of rank_average need no metadata, so this model runs. If it ended with an
-    # error, `rank` would fail.
+    # This model runs, because the default features of rank_average need no metadata. If it ended
+    # with an error, `rank` would fail.
     rank("rank_average", "--input_dir", tmp_path)
 
 
@@ -347,11 +348,11 @@ def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
     disputed = page.table("Pairs on which ranking and experts disagree")
     assert disputed.columns == ["ranked better", "worse", "Ann", "Ben T.", "3"]
     assert disputed.rows == [
-        # All experts prefer 11092, ranked 7, to 3999, ranked 4.
+        # All experts prefer question 11092 (rank 7) to question 3999 (rank 4).
         ["3999 rank 4", "11092 rank 7", "✗", "✗", "✗"],
-        # Ben T. and expert 3 prefer 9882 to 2748.
+        # All experts prefer question 11092 (rank 7) to question 3999 (rank 4).
         ["2748 rank 3", "9882 rank 6", "✓", "✗", "✗"],
-        # Only expert 3 prefers 9115 to 13001.
+        # Ben T. and expert 3 prefer question 9882 to question 2748.
         ["13001 rank 5", "9115 rank 8", "✓", "✓", "✗"],
     ]
     caption = "3 of 5 pairs of QuestionIds, the most contested first; no expert contradicts the "
@@ -408,7 +409,10 @@ class Score:
 
 @pytest.fixture
 def score_with_empty(write: Write, judged: list[object], tmp_path: Path) -> Callable[..., Score]:
-    """Return a function that scores `RANKING` by `WITH_EMPTY_JUDGEMENTS`, with further flags."""
+    """Return a function that scores `RANKING` by the judgements in `WITH_EMPTY_JUDGEMENTS`.
+
+    The arguments of the function are further flags of the evaluation.
+    """
     write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
 
     def score(*flags: str) -> Score:
@@ -426,7 +430,11 @@ def shares_in(lines: list[str]) -> list[str]:
 
 
 def test_empty_judgements_do_not_count(score_with_empty: Callable[..., Score]) -> None:
-    """Ann, the best expert, agrees with the ranking on three of the four pairs that she judged."""
+    """By default, the agreement with an expert is a share of the pairs that this expert has judged.
+
+    The ranking agrees with Ann on three of the four pairs that she has judged. No expert has a
+    larger share than 0.75, so this is the score.
+    """
     scored = score_with_empty()
     assert shares_in(scored.lines) == ["0.75", "0.60", "0.40", "none", "none"]
     assert " of 4 pairs" in scored.lines[0]
@@ -439,7 +447,11 @@ def test_empty_judgements_do_not_count(score_with_empty: Callable[..., Score]) -
 def test_a_flag_counts_empty_judgements_as_disagreement(
     score_with_empty: Callable[..., Score],
 ) -> None:
-    """Ann, the best expert, agrees with the ranking on three of all five pairs."""
+    """With --missing disagrees, an empty judgement counts as a disagreement with the ranking.
+
+    So the ranking agrees with Ann on three of all five pairs. No expert has a larger share than
+    0.6, so this is the score.
+    """
     scored = score_with_empty("--missing", "disagrees")
     assert shares_in(scored.lines) == ["0.60", "0.60", "0.40", "none", "none"]
     assert " of 5 pairs" in scored.lines[0]
@@ -474,7 +486,7 @@ def test_the_rule_for_empty_judgements_is_recorded(
 class Evaluated:
     """A ranking that was scored by simulated experts, and their agreement as pandas counts it."""
 
-    # The folder of the submission and of the page.
+    # The folder with the submission and the page of its score.
     folder: Path
     output: str
     page: Page
@@ -483,13 +495,13 @@ class Evaluated:
     votes: pd.DataFrame
     # The left and the right question of each pair, shape (2, pairs).
     questions: np.ndarray
-    # Whether each expert (column) agrees with the ranking on each pair (row); NaN without a
-    # judgement.
+    # Whether each expert (column) agrees with the ranking on each pair (row); NaN if the expert has
+    # not judged the pair.
     agrees: pd.DataFrame
 
     @property
     def shares(self) -> list[str]:
-        """The agreement with each expert, as the output and the page of the evaluation show it."""
+        """The ranking's agreement with each expert, in the format of the output and the page."""
         return [f"{self.agrees[name].mean():.2f}" for name in EXPERTS]
 
 
@@ -497,7 +509,8 @@ class Evaluated:
 def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     """Rank the simulated questions with `rank_average` and score the ranking.
 
-    The score is the agreement with the public judgements. Both scripts run once for all tests.
+    The score is the largest agreement with an expert in the public phase. Both scripts run once for
+    all tests.
     """
     folder = tmp_path_factory.mktemp("evaluated")
     succeeds(["task_3/sample_model_rank_average.py", "--output_dir", folder], kit=simulated_kit)
@@ -527,7 +540,7 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> None:
     lines = evaluated.output.splitlines()[1:6]
-    # A line begins with the expert and the share.
+    # A line begins with the name of an expert and the ranking's agreement with this expert.
     printed = [tuple(line.split()[:2]) for line in lines]
     assert printed == list(zip(EXPERTS, evaluated.shares, strict=True))
     assert evaluated.output.count(" of 25 pairs; agreement with other experts ") == 5
@@ -535,7 +548,10 @@ def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> Non
 
 
 def test_the_intervals_are_those_of_resampled_pairs(evaluated: Evaluated) -> None:
-    """The printed intervals of the mean and of the best agreement are bootstrap intervals."""
+    """The printed intervals are bootstrap intervals: the pairs of questions are drawn again.
+
+    There is an interval for the mean agreement with the experts, and one for the best.
+    """
     # Draw 25 of the 25 pairs with replacement, 4,000 times.
     pairs = np.random.default_rng(5).integers(0, 25, (4_000, 25))
     # The agreement with each expert over the pairs of a draw, shape (draws, experts).
@@ -568,7 +584,7 @@ def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, ex
     votes = evaluated.votes
     others = [name for name in EXPERTS if name != expert]
     shares = [(votes[expert] == votes[other]).mean() for other in others]
-    # The row begins with the expert's name; the cell for the expert with themselves is empty.
+    # The row begins with the expert's name. In the expert's own column, the cell is empty.
     row = evaluated.page.table("Agreement among the experts").row(expert)
     shown = [cell for cell in row[1:] if cell]
     assert shown == [f"{share:.2f}" for share in shares]
@@ -587,9 +603,10 @@ def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_rankin
 ) -> None:
     """compare_features.py and the evaluation show the same agreement of a ranking with the experts.
 
-    It prints a table with a row for each feature, one for the ranking, and one for the experts. The
-    cells of a row are the name, the agreement with each of the five experts, their mean, and the
-    best of the five. The score is the best agreement.
+    The script compare_features.py prints a table with a row for each feature, one for the ranking,
+    and one for the experts. The cells of a row are the name, the agreement with each of the five
+    experts, their mean, and the best of the five. The score of the evaluation is the best
+    agreement.
     """
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
@@ -598,11 +615,11 @@ def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_rankin
     # Above the features are the heading and a line of dashes. Below them are the ranking and the
     # experts.
     assert len(rows) == 2 + n_features + 2
-    # The name of a feature is followed by which of its values rank first.
+    # After its name, the row of a feature says whether high or low values rank first.
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
     row_of_ranking, _row_of_experts = rows[-2:]
-    # The figures of all experts, their mean and their best. In this row, an interval follows each
-    # figure, such as "0.64 (0.43–0.82)".
+    # The row of the ranking has a figure for each expert, their mean and their best. An interval
+    # follows each figure, such as "0.64 (0.43–0.82)".
     n_figures = len(EXPERTS) + 2
     cells = row_of_ranking[1 : 1 + n_figures]
     figures = [cell.split()[0] for cell in cells]
@@ -621,9 +638,9 @@ EVALUATE = ["task_3/local_evaluation.py"]
 
 @pytest.fixture(scope="module")
 def shared_halved_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit whose local split of task 3 has been made; tests only read or copy it.
+    """Return a kit with the local split of task 3, which divides the students into two halves.
 
-    The split divides the students in halves.
+    Tests only read or copy this kit.
     """
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("halved") / "kit"))
     succeeds(["task_3/local_data_split.py"], kit=kit)
@@ -669,7 +686,8 @@ class HalvesCompared:
     """The evaluation of `rank_average` by two halves of the students, and SciPy's results."""
 
     output: str
-    # The figures in the text file of scores: Spearman's and Kendall's correlation.
+    # The two numbers in the text file of scores: Spearman's and Kendall's correlation of two
+    # rankings.
     figures: list[float]
     page: Page
     n_questions_in_both: int
@@ -680,7 +698,8 @@ class HalvesCompared:
     kendall: float
 
 
-# A model of two features: the share of right answers and the entropy of the chosen options.
+# The command of a model with two features: the share of right answers and the entropy of the chosen
+# options.
 RATE_AND_ENTROPY = [
     "task_3/sample_model_rank_average.py",
     "--features",
@@ -690,9 +709,9 @@ RATE_AND_ENTROPY = [
 
 
 def rank_by_rate_and_entropy(kit: Path, name: str, folder: Path) -> pd.Series:
-    """Rank the questions by the answers in the file `name` of the split; return their ranks.
+    """Rank the questions by the answers in a file of the local split; return their ranks.
 
-    The model writes its ranking into `folder`.
+    `name` is the name of the file. The model writes its ranking into `folder`.
     """
     flags = ["--input_dir", kit / "data/test_input", "--train_data", name]
     succeeds([*RATE_AND_ENTROPY, *flags, "--output_dir", folder], kit=kit)
@@ -703,18 +722,19 @@ def rank_by_rate_and_entropy(kit: Path, name: str, folder: Path) -> pd.Series:
 def halves_compared(
     shared_halved_kit: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> HalvesCompared:
-    """Return the evaluation of a model by two halves of the students, and the expected figures.
+    """Evaluate a model by two halves of the students, and compute the expected figures.
 
     The user runs the model with --local, which ranks questions by the first half of the students.
     The evaluation runs the same model on the second half, and correlates the two rankings. For the
-    expected figures, the model is run here on the file of each half, and SciPy correlates them.
+    expected figures, the model is run here on the file of each half, and SciPy correlates the
+    rankings.
     """
     folder = tmp_path_factory.mktemp("compared")
     kit = Path(shutil.copytree(shared_halved_kit, folder / "kit"))
     # The expected rank of each question, by the first half of the students and by the second.
     rank_by_first = rank_by_rate_and_entropy(kit, "train_task_3.csv", folder)
     rank_by_second = rank_by_rate_and_entropy(kit, "valid_task_3.csv", folder)
-    # Only questions that both halves have answered are compared.
+    # Only questions with answers in both halves are compared.
     answers_of_first, answers_of_second = read_halves(kit)
     in_both = [*set(answers_of_first.QuestionId) & set(answers_of_second.QuestionId)]
     two_rankings = (rank_by_first[in_both], rank_by_second[in_both])
@@ -788,9 +808,9 @@ def test_correlations_are_printed_with_their_intervals(
 
 @needs_blocks("task_3/sample_model_random.py")
 def test_random_rankings_by_two_halves_are_uncorrelated(halved_kit: Path) -> None:
-    """The evaluation runs the script on the second half of the students with another seed.
+    """The evaluation runs the random model on the second half of the students with another seed.
 
-    With the same seed, the random rankings by the two halves would be equal.
+    With the same seed, the rankings by the two halves would be equal.
     """
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
     succeeds(EVALUATE, kit=halved_kit)
@@ -802,9 +822,10 @@ def test_random_rankings_by_two_halves_are_uncorrelated(halved_kit: Path) -> Non
 
 
 def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> None:
-    """The record beside a submission names the script that the evaluation runs again.
+    """The evaluation runs a script again only if the script is in task_3/.
 
-    A forged record could name any script.
+    The .json file beside a submission, its record, names the script that made the submission. A
+    forged record could name any script.
     """
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
     path = halved_kit / "data/test_output/test_submission_task_3.json"
@@ -904,7 +925,7 @@ class RealComparison:
 def table_lines_by_name(output: str) -> dict[str, str]:
     """Return the lines of the printed table, by the text of their first cell.
 
-    A line of the table looks like "| correct_rate, high | 0.60 (0.40–0.80) | … |".
+    A line looks like "| correct_rate, high | 0.60 (0.40–0.80) | … |".
     """
     lines = {}
     for line in output.splitlines():
@@ -921,8 +942,9 @@ def real_comparison(
     """Compare features on real answers, as in the table of tests/benchmarks/task_3.md.
 
     The table has a line for each feature. Two features, correct_rate and correct_entropy, are
-    computed from the answers of all students. The script reads only the answers of some of the
-    students, so it gets these two features as rankings. It computes the other features itself.
+    computed from the answers of all students. The script compare_features.py reads only the answers
+    of some of the students, so it gets these two features as rankings. It computes the other
+    features itself.
     """
     folder = tmp_path_factory.mktemp("real")
     write_real_answers(real_data, folder)
@@ -961,7 +983,7 @@ def test_the_entropy_of_right_and_wrong_agrees_with_experts_as_the_winners_repor
     real_comparison: RealComparison,
 ) -> None:
     """The winners of the competition of 2020 report these figures of agreement with each expert."""
-    # A figure is followed by its interval in brackets.
+    # After each figure, its interval follows in brackets.
     figures = re.findall(r"(\S+) \(", real_comparison.lines["correct_entropy, high"])
     assert figures[:5] == ["0.72", "0.84", "0.68", "0.56", "0.64"]
 
@@ -970,11 +992,11 @@ def test_the_entropy_of_right_and_wrong_agrees_with_experts_as_the_winners_repor
 def test_the_agreement_of_random_rankings_is_that_of_the_public_pairs(
     real_comparison: RealComparison,
 ) -> None:
-    """The output says how often random rankings agree with the expert who agrees best with them.
+    """The script prints how often random rankings agree with the expert who agrees best with them.
 
-    These figures depend only on the experts' judgements of the 25 public pairs. On average, a
-    random ranking prefers the same question as a given expert in half of the pairs. With the best
-    of five experts, it agrees in more than half.
+    On average, a random ranking agrees with a given expert on half of the pairs. The best of five
+    experts is a maximum, so its mean is larger. The printed figures depend only on the experts'
+    judgements of the 25 public pairs.
     """
     figures = "on 0.59 of the pairs on average; at most 1 in 20 on more than 0.72."
     assert figures in real_comparison.output

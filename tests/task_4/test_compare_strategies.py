@@ -14,7 +14,7 @@ import strategy_games
 from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 
-# The type of the fixture `compare`.
+# The fixture `compare` is a function that runs the script and returns its output and its page.
 Compare = Callable[..., tuple[str, Page]]
 SCRIPT = "task_4/compare_strategies.py"
 NAMES = list(strategy_games.find_strategies())

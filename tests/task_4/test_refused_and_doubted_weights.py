@@ -27,7 +27,7 @@ from page_reading import read_page
 from sample_blocks import needs_blocks
 from toy_bundle import entry as toy_entry
 
-# The type of the fixture `evaluate`.
+# The fixture `evaluate` is a function that scores a package or a zip and returns the results.
 Evaluate = Callable[..., "Scored"]
 EVALUATE = "task_4/local_evaluation.py"
 MAY_HAVE_SEEN = "may have seen these answers"

@@ -26,7 +26,8 @@ from run_scripts import ROOT
 from sample_blocks import needs_blocks
 from task_4_models import load_package
 
-# The type of the fixture `evaluate`.
+# The fixture `evaluate` is a function that scores the baseline. It returns the output, the score
+# and the page.
 Evaluate = Callable[..., tuple[str, float, Page]]
 # The number of questions of the simulated kit; their ids are 0 to 79.
 N_QUESTIONS = 80
@@ -39,11 +40,11 @@ PACKAGES = {
     "matrix_factorization": {"model_task_4_matrix_factorization.npz"},
     "pytorch": {"model_task_4.pt"},
 }
-# The modules of a package that task_4/package.py packs, and the records of the training.
+# The modules of a package that task_4/package.py packs, and the files that record its training.
 CODE = {"model.py", "submission_model_task_4.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
-# Each package as a parameter of a test. The tests of a package are skipped if a user has edited its
-# trainer.
+# Parameters of a test that runs once for each package. A package is skipped if a user has edited
+# its trainer.
 PACKAGE_PARAMETERS = [
     pytest.param(name, marks=needs_blocks(f"task_4/{name}/train_model.py")) for name in PACKAGES
 ]
@@ -58,7 +59,7 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     answered question may be asked, also a target. The arrays that the entry gets have the shape
     (students, questions) and hold 0 for each answer that is not yet revealed.
     """
-    # The row of each answer's student. The dense rank counts the UserIds: 1, 2, 3, ...
+    # For each answer, the row of its student. The dense rank numbers the UserIds 1, 2, 3, ...
     student = answers.UserId.rank(method="dense").astype(int) - 1
     question = answers.QuestionId
     n_students = student.max() + 1
@@ -79,7 +80,8 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     masked_binary_data = np.zeros_like(data)
     for _ in range(10):
         selected = entry.select_feature(masked_data, masked_binary_data, can_query)
-        # This pair of index arrays selects the question that each student is asked.
+        # Indexed by this pair of arrays, an array gives the value at the question that each student
+        # is asked.
         asked = (rows, selected)
         assert (can_query[asked] == 1).all()
         can_query[asked] = 0
@@ -105,7 +107,7 @@ def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "Is
 
 
 def read_split(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the training and the validation answers of the local split."""
+    """Return the training answers and the validation answers of the local split of task 4."""
     train = pd.read_csv(folder / "train_task_4.csv")
     valid = pd.read_csv(folder / "valid_task_4.csv")
     return train, valid
@@ -133,7 +135,10 @@ def package(kit: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
-    """Return a function that scores the baseline and returns the output, the score and the page."""
+    """Return a function that scores the package task_4/numpy.
+
+    It returns the output, the score and the page of the evaluation.
+    """
 
     def run(*flags: object, script: object = EVALUATE, name: str = "task_4") -> Any:
         printed = succeeds([script, *flags, "--output_dir", tmp_path], kit=kit)
@@ -159,8 +164,8 @@ class Evaluated:
     def expected_sequences(self) -> pd.DataFrame:
         """Find, in plain pandas, the questions that the baseline must ask each student.
 
-        The baseline asks the ten questions with the most training answers, among the questions that
-        may be asked.
+        Of the questions that may be asked, the baseline asks the ten with the most training
+        answers.
         """
         n_answers_by_question = self.train.QuestionId.value_counts()
         askable = self.valid[self.valid.IsTarget == 0]
@@ -172,13 +177,13 @@ class Evaluated:
             ["UserId", "minus_n_answers", "QuestionId"]
         )
         asked = in_order.groupby("UserId").head(10).reset_index(drop=True)
-        # A mask is a column that says which answers are hidden. The local split has only one.
+        # A mask is a column that marks the answers to predict. The local split has only one mask.
         asked["Mask"] = "IsTarget"
         asked["Round"] = asked.groupby("UserId").cumcount() + 1
         return asked
 
     def expected_lines(self) -> list[str]:
-        """Return the line that is printed for each student."""
+        """Return the line that the evaluation must print for each student."""
         asked = self.expected_sequences()
         outcome = asked.IsCorrect.map({0: "wrong", 1: "right"})
         texts = asked.QuestionId.astype(str) + " " + outcome
@@ -188,7 +193,7 @@ class Evaluated:
 
 @pytest.fixture(scope="module")
 def evaluated(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
-    """Score the baseline on the local split."""
+    """Score the package task_4/numpy on the local split."""
     folder = tmp_path_factory.mktemp("evaluated")
     output = succeeds([EVALUATE, "--output_dir", folder], kit=kit)
     page = read_page((folder / "scores_task_4.html").read_text())
@@ -228,7 +233,7 @@ def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
     another way.
     """
     valid = evaluated.valid
-    # The first row is a part of the heading.
+    # The table's first row is a part of its heading.
     _, *rows = evaluated.page.table("Confusion matrix").rows
     outcomes = []
     counts_by_outcome = []
@@ -302,7 +307,8 @@ def test_a_run_that_fails_removes_the_scores_of_the_last_run(
     assert not [*tmp_path.glob("sequence_*"), *tmp_path.glob("scores_*")]
 
 
-# A method for an entry, which returns P(right): 0.75 if the prediction is right, else 0.25.
+# This method makes an entry return probabilities. P(right) is 0.75 if the entry predicts a right
+# answer, and 0.25 otherwise.
 PREDICT_PROBABILITIES = """
     def predict_probabilities(self, masked_data, masked_binary_data):
         return 0.25 + 0.5 * self.predict(masked_data, masked_binary_data)
@@ -312,9 +318,9 @@ PREDICT_PROBABILITIES = """
 def test_probabilities_of_an_entry_are_written_and_scored(
     kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
-    """The flag --probabilities writes the entry's P(right) of each target, and scores them.
+    """With --probabilities, the evaluation writes P(right) of each target, and scores it.
 
-    The entry gets the additional method of PREDICT_PROBABILITIES.
+    PREDICT_PROBABILITIES gives the entry the method that returns these probabilities.
     """
     path = tmp_path / "p.parquet"
     entry = package / ENTRY_FILE
@@ -324,8 +330,8 @@ def test_probabilities_of_an_entry_are_written_and_scored(
     )
 
     targets = pd.read_csv(kit / "data/test_input/valid_task_4.csv").query("IsTarget == 1")
-    # The file holds a probability for each target, and for nothing else: in an outer join, a
-    # probability of anything else would get a row of its own.
+    # The file holds a probability for each target, and for no other answer: in the outer join,
+    # another answer would get a row of its own.
     joined = targets.merge(pd.read_parquet(path), how="outer", validate="one_to_one")
     assert len(joined) == len(targets)
     p_right = joined.ProbabilityCorrect
@@ -345,19 +351,20 @@ class OddEvaluation:
 
     output: str
     page: Page
-    # The file with the output of the entry.
+    # The file in which the evaluation keeps what the entry prints.
     entry_output: Path
 
 
 @pytest.fixture(scope="module")
 def odd_evaluation(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OddEvaluation:
-    """Score an entry with three faults, none of which changes its predictions.
+    """Score an entry that does three odd things, none of which changes its predictions.
 
-    The entry prints text, changes the arrays that it is given, and lets `predict` depend on an
-    attribute that only `select_questions` sets.
+    The entry prints text, changes the arrays that it is given, and lets `predict` use an attribute
+    that only `select_questions` sets.
     """
-    # In `select_questions`, a child process prints a line, so that Python's sys.stdout does not see
-    # the text. `system` returns the exit code of the child process, so `self.asked` is 0.
+    # `select_questions` runs a command that prints a line. Python's sys.stdout does not see this
+    # text, because another process prints it. `system` returns the exit code of the command, so
+    # `self.asked` is 0.
     print_line = "self.asked = __import__('os').system('echo choosing')"
     # `update_model` overwrites two of the arrays that the entry is given.
     overwrite_arguments = "can_query[:] = seen[:] = 7"
@@ -384,8 +391,9 @@ def test_the_user_learns_that_an_entry_changes_its_arguments(odd_evaluation: Odd
 def test_the_user_learns_why_there_is_no_curve(odd_evaluation: OddEvaluation) -> None:
     """The evaluation draws a curve of the accuracy after each question, if it can.
 
-    To measure these accuracies, it replays the games without calling `select_questions`. The method
-    `predict` of this entry then fails, because `select_questions` has not set `self.asked`.
+    To measure these accuracies, it plays the games again with the same questions, without calling
+    `select_questions`. The method `predict` of this entry then fails, because `select_questions`
+    has not set `self.asked`.
     """
     reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
     assert f"no curve: {reason}" in odd_evaluation.output
@@ -393,7 +401,7 @@ def test_the_user_learns_why_there_is_no_curve(odd_evaluation: OddEvaluation) ->
 
 
 def test_the_output_of_an_entry_is_kept_in_a_file(odd_evaluation: OddEvaluation) -> None:
-    """The entry prints a line in each of ten rounds."""
+    """The file holds the line that the entry prints in each of ten rounds."""
     assert odd_evaluation.entry_output.read_text() == "choosing\n" * 10
     assert str(odd_evaluation.entry_output) in odd_evaluation.output
 
@@ -417,19 +425,20 @@ class EvaluatedPhase:
     page: Page
     # The table of all questions that were asked.
     sequences: pd.DataFrame
-    # The answers of the students who were examined.
+    # The answers of the students who play the games.
     answers: pd.DataFrame
-    # The score with each mask (a column that says which answers are hidden), by plain pandas.
+    # For each mask (a column that marks the answers to predict), the score according to plain
+    # pandas.
     expected_scores: list[float]
 
     @property
     def mean(self) -> str:
-        """The expected score, the mean over the masks, in the format of the page."""
+        """The mean of the expected scores over the masks, as the page shows it."""
         return f"{np.mean(self.expected_scores):.4f}"
 
     @property
     def deviation(self) -> str:
-        """The standard deviation of the expected scores, in the format of the page."""
+        """The standard deviation of the expected scores over the masks, as the page shows it."""
         return f"{np.std(self.expected_scores, ddof=1):.4f}"
 
 
@@ -438,7 +447,8 @@ def evaluated_phase(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Eval
     """Train a copy of the baseline on all students, and score it in the public phase.
 
     The entry gets 0 for answers that are not revealed (--unobserved), and 6 GiB of memory. It plays
-    ten games, each with another mask of `MASKS`: a column that says which answers are hidden.
+    ten games, each with another mask of `MASKS`. A mask is a column that marks the answers to
+    predict.
     """
     folder = tmp_path_factory.mktemp("evaluated_phase")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
@@ -492,7 +502,7 @@ def test_the_accuracy_of_the_baseline_is_the_same_after_each_question(
 ) -> None:
     """The baseline does not use the revealed answers when it predicts.
 
-    So its accuracy does not depend on who chooses the questions.
+    So its accuracy is the same after each question, whoever chooses the questions.
     """
     curve = evaluated_phase.page.table("Accuracy after each question")
     assert curve.columns == ["Questions", "entry's choice", "random choice"]
@@ -514,7 +524,7 @@ def test_every_student_is_asked_ten_questions_that_the_mask_does_not_hide(
 def test_the_page_of_a_phase_shows_games_with_one_mask_alone(
     evaluated_phase: EvaluatedPhase,
 ) -> None:
-    """A student plays a game with each mask; the page shows only the game with the first mask."""
+    """The page shows only the games with the first mask, although there is a game for each mask."""
     tables = [table for table in evaluated_phase.page.tables if "UserId" in table.caption]
     assert {len(table.rows) for table in tables} == {10}
 
@@ -524,9 +534,9 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 ) -> None:
     """Entries written for the evaluator that the organisers published in 2020 run unchanged.
 
-    The published evaluator calls the entry's first method select_feature, and the kit calls it
-    select_questions. For an answer that is not revealed, the published evaluator passes 0 to the
-    entry. The kit passes -1, or 0 with the flag --unobserved 0.
+    The published evaluator calls the method that chooses questions select_feature, and the kit
+    calls it select_questions. For an answer that is not revealed, the published evaluator passes 0
+    to the entry. The kit passes -1, or 0 with the flag --unobserved 0.
     """
     # The method update_model of this entry fails if it sees a -1.
     source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
@@ -538,11 +548,12 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     _, own_accuracy, random_accuracy = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {random_accuracy}\n" in printed
     assert own_accuracy == f"{score:.4f}"
-    # The predictions of this entry depend on the questions asked, so the two accuracies differ.
+    # The predictions of this entry depend on the questions asked. So its accuracy differs from its
+    # accuracy with random questions.
     assert own_accuracy != random_accuracy
 
-    # To check the entry, package.py lets it play a short game. Without the flag --unobserved 0, the
-    # entry is given -1 for answers that are not revealed, and fails.
+    # package.py lets an entry play a short game. Without the flag --unobserved 0, this entry gets
+    # -1 for answers that are not revealed, and fails.
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
     assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
@@ -573,7 +584,7 @@ class Packed:
     Both zips are made from this folder.
     """
 
-    # The entry reads notes/table.csv when it starts.
+    # The package, which reads notes/table.csv when it starts.
     folder: Path
     # The zip that task_4/package.py has written, and what this script has written to stderr.
     zip_by_script: Path
@@ -584,7 +595,10 @@ class Packed:
 
 @pytest.fixture(scope="module")
 def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
-    """Pack the baseline and the files of `add_files` twice: by `task_4/package.py` and by hand."""
+    """Pack the baseline twice: with `task_4/package.py`, and by hand.
+
+    The package also holds the files of `add_files`.
+    """
     folder = tmp_path_factory.mktemp("packed")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
     add_files(package)
@@ -594,10 +608,12 @@ def packed(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Packed:
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     by_hand = Path(shutil.make_archive(f"{folder}/by_hand_task_4", "zip", package))
 
-    # `run`, not `succeeds`: package.py warns on stderr that the baseline was trained with --local.
+    # package.py warns on stderr that the baseline was trained with --local. `succeeds` would not
+    # allow this, so `run` is called.
     done = run(["task_4/package.py", package, "--output_dir", folder], kit=kit)
     assert done.returncode == 0
-    # Only tools.check_submission prints a list of the entry's files ("its files: ...").
+    # package.py prints no list of the entry's files ("its files: ..."). Only tools.check_submission
+    # does.
     assert "its files:" not in done.stdout
     return Packed(
         folder=package,
@@ -615,7 +631,10 @@ def test_packing_warns_of_a_model_that_was_trained_with_local(packed: Packed) ->
 
 
 def test_only_files_that_are_needed_to_play_are_packed(packed: Packed) -> None:
-    """The scripts, the kit's common.py, and hidden, cached and partial files are left out."""
+    """The zip of a package holds only what the entry needs to play.
+
+    The scripts, the kit's common.py, and hidden, cached and partial files are left out.
+    """
     beside_entry = {
         path.relative_to(packed.folder).as_posix()
         for path in packed.folder.rglob("*")
@@ -630,11 +649,12 @@ def test_only_files_that_are_needed_to_play_are_packed(packed: Packed) -> None:
 def test_a_package_and_zips_of_it_have_the_same_score(
     kit: Path, packed: Packed, tmp_path: Path
 ) -> None:
-    """The entry reads a file beside its module, whether it is evaluated as a folder or as a zip."""
+    """The entry can read a file beside its module, whether it is scored as a folder or as a zip."""
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
     for entry in (packed.folder, packed.zip_by_script, packed.zip_by_hand):
         printed = succeeds([*evaluate, entry], kit=kit)
-        # Only tools.check_submission prints a list of the entry's files ("its files: ...").
+        # The evaluation prints no list of the entry's files ("its files: ..."). Only
+        # tools.check_submission does.
         assert "its files:" not in printed
     # Each evaluation has added a line to results.jsonl.
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
@@ -694,7 +714,7 @@ def test_a_script_that_the_entry_imports_is_packed(
     assert "local_evaluation.py" not in names
 
 
-# The message about a saved model whose name does not begin with model_task_4_.
+# The error message about a saved model whose name does not begin with model_task_4_.
 WRONG_NAME = (
     "weights/mine.PT seems to be a saved model, expected a name that begins with "
     "model_task_4_, as the challenge's guide asks"
@@ -703,7 +723,7 @@ WRONG_NAME = (
 
 @pytest.fixture
 def misnamed(package: Path) -> Path:
-    """Return a trained package with one more saved model, weights/mine.PT.
+    """Add a saved model with a wrong name, weights/mine.PT, to a trained package; return its path.
 
     The challenge's guide asks for names that begin with model_task_4_.
     """
@@ -742,7 +762,7 @@ def test_a_saved_model_of_another_name_is_not_packed(
 
 @pytest.fixture
 def package_of_all_students(kit: Path, package: Path) -> Path:
-    """Return a copy of the baseline that is trained on all students, not on the local split."""
+    """Train the baseline on all students, also on those of the local split; return its package."""
     succeeds([package / "train_model.py", "--input_dir", kit / "data/train_data"], kit=kit)
     return package
 
@@ -786,13 +806,15 @@ def test_the_packages_own_script_trains_a_copy_and_scores_that(
     printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
 
     trained_by = f"python {package}/train_model.py --local"
-    # The first line says why a copy is trained. The second line says what is scored and when it was
-    # trained, such as 2026-05-04.
+    # The first output line says why a copy is trained: the package has been trained on answers of
+    # the local split. The second line says what is scored and when it was trained, such as
+    # 2026-05-04.
     why_a_copy = f"its weights know the local split: `{trained_by}` trains a copy\n"
     what_is_scored = f"scored: {package}, made by `{trained_by}` on 20"
     assert printed.startswith(why_a_copy + what_is_scored)
     assert f" UTC\nscore {score:.4f} (" in printed
-    # The copy has the score of the baseline that is trained on the local split.
+    # The copy has the same score as a baseline that is trained without the students of the local
+    # split.
     train, valid = read_split(kit / "data/test_input")
     assert score == pytest.approx(most_popular_score(train, valid))
     assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
@@ -811,7 +833,10 @@ def test_without_weights_the_evaluation_names_the_command_that_trains_them(split
 
 @pytest.mark.parametrize("folder", ["", "task_4"])
 def test_without_an_entry_the_evaluation_names_the_packages(kit: Path, folder: str) -> None:
-    """The guide tells users to run `python local_evaluation.py` in task_4, which names no entry."""
+    """If no entry is named, the message lists the packages from which the user may choose.
+
+    The guide tells users to run `python local_evaluation.py` in task_4, which names no entry.
+    """
     message = fails(["task_4/local_evaluation.py"], kit=kit, cwd=kit / folder)
     names = sorted(path.parent.name for path in kit.glob(f"task_4/*/{ENTRY_FILE}"))
     assert {*PACKAGES} <= {*names}
@@ -853,7 +878,7 @@ def scores(kit: Path) -> dict[str, float]:
         printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
         score = read_score(kit / name)
         assert f"score {score:.4f} (one mask, targets may not be asked, " in printed
-        # The evaluation prints a note for each reason to doubt the score. Here, it has none.
+        # A note would give a reason to doubt the score.
         assert "note: " not in printed
         score_by_name[name] = score
     return score_by_name
@@ -862,8 +887,9 @@ def scores(kit: Path) -> dict[str, float]:
 def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Let a package's entry play with the first five masks of each of the two phases.
 
-    A mask says which answers are targets. Returns two arrays with an element for each target of
-    each game: whether the entry predicts the target right, and the UserId of its student.
+    A mask marks the answers to predict, the targets. The function returns two arrays with an
+    element for each target of each game: whether the entry predicts the target right, and the
+    UserId of its student.
     """
     _, entry_module = load_package(name, "submission_model_task_4", kit=kit)
     is_prediction_right = []
@@ -876,7 +902,8 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         for mask in first_five_masks:
             game = play(LocalEntry(entry_module.Submission()), reference, mask)
             is_prediction_right.append(game.prediction == game.truth)
-            # For each target, the row of its student, in the order of the game's predictions.
+            # For each target, the row of its student. `nonzero` has the same order as the game's
+            # predictions.
             row, _ = np.nonzero(reference.targets[mask])
             students.append(reference.student[row])
     return np.concatenate(is_prediction_right), np.concatenate(students)
@@ -885,7 +912,11 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 @needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
 def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
-    """The packages predict answers of the 50 students of both phases, whom no package has seen."""
+    """Three packages predict better than the baseline, which predicts the most popular answer.
+
+    They predict answers of the 50 students in the files of both phases. No package was trained on
+    these students.
+    """
     is_baseline_right, students = play_phases(kit, "numpy")
     for name in ("item_response", "matrix_factorization", "pytorch"):
         is_package_right, _ = play_phases(kit, name)
@@ -907,7 +938,8 @@ def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     `published_score` repeats the loop of the published evaluators. In this loop, the entry may also
     ask the questions that it must predict, and it gets 0 for answers that are not revealed.
     """
-    # `run`, not `succeeds`: package.py warns on stderr that the package was trained with --local.
+    # package.py warns on stderr that the package was trained with --local. `succeeds` would not
+    # allow this, so `run` is called.
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     package_zip = tmp_path / "submission_task_4.zip"
@@ -915,12 +947,12 @@ def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     with zipfile.ZipFile(package_zip) as archive:
         assert set(archive.namelist()) == CODE | RECORDS | weights
 
-    # Score the zip with the kit's evaluation, by the rules of the published evaluators.
+    # Score the zip with the kit's evaluation. The flags set the rules of the published evaluators.
     evaluate = ["task_4/local_evaluation.py", package_zip, "--skip_curve", "--output_dir", tmp_path]
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
 
-    # Score the package by the loop of the published evaluators.
+    # Score the package again with the loop of the published evaluators.
     _, entry_module = load_package(name, "submission_model_task_4", kit=kit)
     _, valid = read_split(kit / "data/test_input")
     expected = published_score(entry_module.Submission(), valid, N_QUESTIONS)
@@ -937,11 +969,11 @@ class Trained:
     """The output of a training, and the package that it has written."""
 
     output: str
-    # The contents of the files of weights.
+    # The contents of the package's files of weights.
     weights: list[bytes]
-    # The UserIds that the package records.
+    # The UserIds of the training answers, according to the package.
     students: set[int]
-    # The data files that the package records.
+    # The data files that the training has read, according to the package.
     data_files: set[str]
 
 
@@ -953,12 +985,12 @@ class Trainings:
     first_answers: pd.DataFrame
     second_answers: pd.DataFrame
     on_first: Trained
-    # The training on the first file again, after the training on both files.
+    # The same training as `on_first`, but run after the training on both files.
     on_first_again: Trained
     on_both: Trained
-    # The training on the first file with another seed; None if the package uses no seed.
+    # A training on the first file with another seed; None if the package uses no seed.
     with_other_seed: Trained | None
-    # The message if the second file also holds an answer of a student of the first file.
+    # The error message if the second file also holds an answer of a student of the first file.
     message_for_known_student: str
 
 
@@ -995,7 +1027,7 @@ def trainings(
     script = [package / "train_model.py", "--input_dir", folder, "--train_data", "first.csv"]
 
     def train(*flags: object) -> Trained:
-        """Train the package on first.csv; flags may name a second file or a seed."""
+        """Train the package on first.csv; `flags` may add a second file or a seed."""
         output = succeeds([*script, *flags], kit=kit)
         record = json.loads((package / "model_task_4_training.json").read_text())
         return Trained(
@@ -1026,7 +1058,10 @@ def trainings(
 
 
 def test_training_on_the_same_file_gives_the_same_weights(trainings: Trainings) -> None:
-    """Between the two trainings on the first file, the package was trained on both files."""
+    """Training again on the first file gives the same weights.
+
+    In between, the package was trained on both files, so older weights must have no effect.
+    """
     assert trainings.on_first_again.weights == trainings.on_first.weights
 
 
@@ -1066,9 +1101,9 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     """An entry plays the same games whether unrevealed answers are marked by -1 or by 0.
 
     The entry gets an array of answers, in which 1 is right and 0 is wrong. If the file has options,
-    the entry also gets an array of the options that the students chose. If there are no options and
-    0 also marks unrevealed answers, an unrevealed answer looks like a wrong answer. The entry can
-    still distinguish the two by `can_query`, the questions that may still be asked.
+    the entry also gets an array of the options that the students chose. Without options, an
+    unrevealed answer that is marked by 0 looks like a wrong answer. The entry can still tell the
+    two apart by `can_query`, the questions that may still be asked.
     """
     model_module, entry_module = load_package(name, "submission_model_task_4")
     model = model_module.Model.load(kit / "task_4" / name)
@@ -1088,7 +1123,7 @@ def test_both_values_of_unobserved_answers_lead_to_the_same_games(
         assert np.array_equal(game.chosen, first_game.chosen)
         assert np.array_equal(game.prediction, first_game.prediction)
 
-    # If a target was asked, its prediction must be the revealed answer. `prediction` and `truth`
+    # If a target was asked, the prediction must be the revealed answer. `prediction` and `truth`
     # have an element for each target, in the order of `np.nonzero`.
     student_rows, target_questions = np.nonzero(with_options.targets["IsTarget"])
     # A row of `chosen` holds the questions that one student was asked.

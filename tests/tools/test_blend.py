@@ -33,9 +33,9 @@ FILES = ["majority.parquet", "matrix_factorization.parquet"]
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with probabilities for the local splits of tasks 1 and 2.
 
-    Two sample models have written the probabilities, `FILES`; the files of task 2 have the prefix
-    "2_". The kit also has files that a blend refuses or marks. Tests may add files to the kit, but
-    do not change the files that are there.
+    Two sample models have written the probabilities to `FILES`; the files of task 2 have the prefix
+    "2_". The kit also has files that a blend refuses, or with which its score is doubtful. Tests
+    may add files to the kit, but do not change the files that are there.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
     majority, factorization = FILES
@@ -45,8 +45,8 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         succeeds(run_majority, kit=kit, cwd=kit)
         run_factorization = [f"task_{task}/sample_model_matrix_factorization.py", "--local"]
         run_factorization += ["--probabilities", prefix + factorization]
-        # These flags test that a blend runs the script again with its flags, in either spelling,
-        # but does not write into its log.
+        # A blend must run the script again with these flags, whether a flag and its value are two
+        # words or are joined by "=". But it must not write into the log that a flag names.
         run_factorization += ["--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", "2"]
         succeeds(run_factorization, kit=kit, cwd=kit)
     add_faulty_files(kit)
@@ -61,7 +61,8 @@ def add_faulty_files(kit: Path) -> None:
     # The record of this file names a script that does not end. The test that uses the file writes
     # the script.
     forge(kit, kit / "slow.parquet", script="task_1/slow.py")
-    # The model of this file has learned from all answers, not from the local split.
+    # The record of this file says that the model has learned from all answers, not only from the
+    # training part of the local split.
     train = "data/train_data/train_task_1_2.csv"
     forge(kit, kit / "all.parquet", made_from={train: fingerprint(kit / train)})
     # This file has no record of its origin. Other files hold the record among the attributes of the
@@ -92,15 +93,16 @@ class Blended:
     # The names of the two files, as on the command line.
     files: list[str]
     weights: list[float]
-    # The log loss of each file, and as the last element the log loss of the blend.
+    # The log loss of each file and, as the last element, that of the blend.
     losses: list[float]
-    # The submission that was written, without its suffix.
+    # The path of the submission, without the suffix .csv.
     submission: Path
-    # Whether the blend has left the log of the matrix factorisation as it was.
+    # Whether the log is the same as before the blend. The blend runs a script again that has the
+    # flag --log.
     is_log_unchanged: bool
-    # The output of the local evaluation of the submission.
+    # The output of the evaluation that has scored the submission.
     evaluation: str
-    # The line of the submission in the record of scores.
+    # The line that the evaluation adds to the record of scores.
     result: Result
 
 
@@ -126,7 +128,7 @@ def blended(request: pytest.FixtureRequest, kit: Path) -> Blended:
         names.append(name)
         weights.append(float(weight))
         losses.append(float(loss))
-    # The blend has no weight.
+    # The line of the blend has no column for a weight.
     name_of_blend, loss_of_blend, _accuracy = re.split(r"\s{2,}", line_of_blend)
     assert [*names, name_of_blend] == [*files, "the blend"]
     evaluation = succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
@@ -155,12 +157,12 @@ def test_a_script_that_a_blend_runs_again_does_not_append_to_its_log(blended: Bl
 def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
     kit: Path, blended: Blended
 ) -> None:
-    """The mean is scaled, so that the probabilities of each answer add up to 1.
+    """The weighted mean is scaled so that the probabilities of each answer add up to 1.
 
     Probabilities below 1e-6 count as 1e-6, so that logarithms are finite. The weights are read from
     the printed table, in which they are rounded. So the test needs a tolerance.
     """
-    # The tool writes the probabilities of the blend beside the submission.
+    # Beside the submission, the tool writes the probabilities of the blend.
     blend = read_probabilities(blended.submission.with_suffix(".parquet"), blended.task).value
     weighted_logs = np.zeros_like(blend)
     for file, weight in zip(blended.files, blended.weights, strict=True):
@@ -193,7 +195,8 @@ def test_the_evaluation_scores_a_blend_and_records_its_command(blended: Blended)
 def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
     """Blend failing.parquet and the second of `FILES`; return the probabilities of the blend.
 
-    The script of failing.parquet fails if it runs. So the blend succeeds only if it runs no script.
+    The record of failing.parquet names a script that fails. So the blend succeeds only if it does
+    not run this script.
     """
     words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
     assert "held out" not in succeeds(words, kit=kit, cwd=kit)
@@ -202,7 +205,7 @@ def blend_with_weights(kit: Path, *weights: str) -> np.ndarray:
 
 
 def test_with_given_weights_no_script_is_run(kit: Path) -> None:
-    """With the weights 0 and 1, the blend equals the second file."""
+    """With the weights 0 and 1, the blend is the second file, and no script is run."""
     second_file = read_probabilities(kit / FILES[1], 1).value
     blended = blend_with_weights(kit, "0", "1")
     assert np.allclose(blended, second_file, atol=1e-4)
@@ -236,12 +239,11 @@ def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -
 def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     kit: Path, signs_of_edit: dict[str, object]
 ) -> None:
-    """One of the blended files of probabilities was made by code that has been edited since.
+    """A blend is marked "made by earlier code" if code that made one of its files was edited since.
 
-    The score of the blend must be marked "made by earlier code". The record of the file shows the
-    edit: its fingerprint of the code differs from the present code, or it says that the code
-    changed while it ran (`signs_of_edit`). The first blend is then blended again, and the score of
-    the second blend must have the same mark.
+    The record of the file shows the edit: its fingerprint of the code differs from the present
+    code, or it says that the code changed while it ran. `signs_of_edit` sets these fields of the
+    record. The first blend is then a part of a second blend, whose score must have the same mark.
     """
     forge(kit, kit / "edited.parquet", **signs_of_edit)
     blend_and_check_doubt(kit, part="edited.parquet")
@@ -251,7 +253,7 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
 
 
 def blend_and_check_doubt(kit: Path, part: str) -> None:
-    """Blend a doubtful file, `part`, with a file without doubts; the score must be doubtful too."""
+    """Blend a doubtful file, `part`, with another file; check that the score is doubtful, too."""
     weights = ["--local", "--weights", "1", "1"]
     succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
@@ -314,17 +316,17 @@ def test_a_script_whose_name_no_file_can_have_is_refused(kit: Path, tmp_path: Pa
 def test_scripts_are_run_again_only_with_their_own_flags(
     kit: Path, tmp_path: Path, model: str, options: dict[str, Any], expected: str
 ) -> None:
-    """A record may be forged. It must not add a flag that lets the script write anywhere."""
+    """A forged record must not add a flag to the script: a flag could name any file to write."""
     script = f"task_1/sample_model_{model}.py"
     error = error_of_forged_blend(kit, tmp_path, script=script, options=options)
     assert expected in error
 
 
 def error_of_forged_blend(kit: Path, folder: Path, *, script: str, options: dict[str, Any]) -> str:
-    """Blend a good file and a forged one, which the tool must refuse; return its error.
+    """Blend a good file and a forged one, which the tool must refuse; return the error.
 
-    The record of the forged file names this script and these options. The file is written into the
-    folder.
+    The record of the forged file names this script and these options. The forged file is written
+    into the folder.
     """
     forged = folder / "forged.parquet"
     forge(kit, forged, script=script, options=options)
@@ -353,9 +355,9 @@ OVERWRITTEN = r".parquet: is an input or another output too and would be overwri
         (f"{BOTH} --local --weights 1e308 1", r"--weights 1e\+308 1: expected numbers from 0"),
         (f"{BOTH} --local --input_dir data/train_data", "expected the same training answe"),
         (f"failing.parquet {FILES[1]} --local", "task_1/failing.py: ended with exit code 1 on"),
-        # The model of all.parquet has learned from all answers, also from the answers to predict.
-        # To learn a weight, the tool would run the model without these answers, and the weight
-        # would not fit the file.
+        # The model of all.parquet has learned from all answers, also from those to predict. To
+        # learn a weight, the tool would run the model again without these answers. This weight
+        # would be wrong for the probabilities in the file.
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
@@ -390,11 +392,11 @@ for number in range(600):
 def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind(
     kit: Path, tmp_path: Path, arguments: str, signal_name: str
 ) -> None:
-    """The tool leaves no file, and it ends the script and the process that the script has started.
+    """An interrupted tool leaves no file, and it ends all processes that it has started.
 
-    The script, task_1/slow.py, starts the program `CHILD`. This program writes a file every 0.05 s,
-    so the file shows whether the program still runs. `arguments` are the module and the arguments
-    of the tool.
+    The tool runs the script task_1/slow.py, which starts the program `CHILD`. This program writes a
+    file every 0.05 s, so the file shows whether the program still runs. `arguments` are the module
+    and the arguments of the tool.
     """
     sign_of_life = tmp_path / "alive"
     child = tmp_path / "child.py"
@@ -416,7 +418,7 @@ def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind
 
     # By convention, a command that a signal has ended has the exit code 128 + the signal's number.
     assert process.wait(PATIENCE) == 128 + signal_number
-    # If the child process writes nothing more, it has ended too.
+    # If the program `CHILD` writes nothing more, it has ended, too.
     last_sign = sign_of_life.read_text()
     time.sleep(0.3)
     assert sign_of_life.read_text() == last_sign
@@ -473,8 +475,8 @@ def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -
     # The true category of an answer is 0 or 1. The probabilities of the two categories are random.
     truth = rng.integers(2, size=n_answers)
     probabilities = rng.dirichlet([2, 2], (n_files, n_answers))
-    # The first file is sure of category 0 for nine answers. For some of them, category 1 is true,
-    # which has a probability of 0. The loss must stay finite.
+    # The first file gives category 0 the probability 1 for nine answers. For some of these answers,
+    # category 1 is true, and its probability is 0. The loss must still be finite.
     probabilities[0, :9] = [1, 0]
     logs = logarithms(probabilities)
     names = [f"file {number}" for number in range(n_files)]

@@ -23,13 +23,13 @@ from recorded import RESULT, write_record
 from sample_blocks import needs_blocks
 
 COMPARE = ["-m", "tools.compare"]
-# The type of the fixture `compare`.
+# The fixture `compare` is a function that runs tools/compare.py and returns its output.
 Compare = Callable[..., str]
 
 
 @pytest.fixture
 def compare(scored_kit: Path) -> Compare:
-    """Return a function that runs the tool in the scored kit and returns its output."""
+    """Return a function that runs tools/compare.py in the scored kit and returns its output."""
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
@@ -69,7 +69,7 @@ def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
 ) -> None:
     """Scores 1 and 2 of the record are compared: the majority model (A), and factorisation (B).
 
-    If the two scores change places, A is better by the same number.
+    If the two scores change places, A is better than B by the same number.
     """
     output = comparison_in(compare("1 2"))
     assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
@@ -140,7 +140,7 @@ def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
     assert match
     low, high, smallest_detectable = map(float, match.groups())
     assert smallest_detectable > 0
-    # The figures are shown with two decimals, so they may differ by 0.005.
+    # The figures are shown with two decimals. So they differ from the exact ones by up to 0.005.
     assert smallest_detectable == pytest.approx((high - low) / 2, abs=0.0051)
 
 
@@ -174,13 +174,14 @@ def test_scores_that_cannot_be_compared_are_refused(
 @pytest.mark.parametrize(
     ("name_of_score", "expected"),
     [
-        # Score 1 (task 1) and score 2 (a related challenge) have the same model. The tool takes the
-        # score of the task, 1. The line of score 1 names no file of outcomes.
+        # Two scores have the model "majority": score 1 in task 1, and score 2 in a related
+        # challenge. The tool takes score 1. The line of score 1 in the record names no file of
+        # outcomes.
         ("majority", "local split.*: score it again"),
         ("2", "is scored in Student response, expected scores of"),
-        # The line of the score names a file of outcomes that does not exist.
+        # The line of this score names a file of outcomes that does not exist.
         ("gone", ".npz: file not found"),
-        # The line of the score names a file of outcomes that gives a different score.
+        # The line of this score names a file of outcomes from which another score follows.
         ("other", r"its outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they"),
     ],
 )
@@ -192,13 +193,13 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
     The test compares a score with itself. The score is named by its number in the record, or by its
     model. `expected` is a part of the message.
     """
-    # Scores 1 and 2 of the record are of a majority model and have no outcomes.
+    # Scores 1 and 2 of the record are of a majority model, and have no file of outcomes.
     in_task_1 = RESULT
     in_related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    # Score 3: no file of outcomes has this fingerprint.
+    # Score 3 names a file of outcomes that does not exist.
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
-    # Score 4: the score of these outcomes is the mean of the accuracies of the two parts,
-    # (2/2 + 1/4) / 2 = 0.625. But the record says 0.6.
+    # Score 4 names a file of outcomes that does not fit it. The score of these outcomes is the mean
+    # of the accuracies of the two parts, (2/2 + 1/4) / 2 = 0.625. But the record says 0.6.
     two_parts = make_outcomes([1, 1, 1, 0, 0, 0], student=[1] * 6, part=[0, 0, 1, 1, 1, 1])
     fingerprint = outcomes.write(tmp_path / "outcomes", two_parts)
     other = replace(RESULT, model="other", outcomes=fingerprint)
@@ -232,13 +233,13 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
         """Return a result of a model on four answers of two students.
 
-        `right` says which answers are predicted right. The four answers are answers to the
-        questions `first_question`, `first_question` + 1 and so on. The score is from this day of
-        January 2026.
+        `right` says which answers are predicted right. The answers are to four questions, whose ids
+        begin with `first_question`. The score is from this day of January 2026.
         """
         questions = range(first_question, first_question + len(right))
         predictions = make_outcomes(right, student=[1, 1, 2, 2], question=questions)
-        # The twelve digits are arbitrary, but the same for the same questions.
+        # A fingerprint of twelve digits. It may be any, but must be the same for the same
+        # questions.
         fingerprint_of_true_answers = f"{first_question:012}"
         return replace(
             RESULT,
@@ -261,7 +262,7 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
         scored("idea", [1, 1, 1, 1], day=5, first_question=10),
     )
     output = succeeds([*COMPARE, "idea", "other", "--results", record])
-    # Join lines, because the tool breaks lines at 80 characters.
+    # The tool breaks lines at 80 characters, so join them.
     printed = " ".join(output.split())
     assert printed.startswith(
         "A 0.5000 idea, no seed, scored on 2026-01-03 10:00 UTC "

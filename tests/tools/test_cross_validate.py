@@ -25,9 +25,9 @@ from run_scripts import run_process
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
-# An entry that always predicts one value. It starts quickly, because it imports nothing of the kit.
-# It checks that its training answers hold none of the answers to be predicted. The text is a
-# template for `str.format`, so {{ stands for {.
+# The code of an entry that always predicts one value. The entry starts quickly, because it imports
+# nothing of the kit. It checks that its training answers hold none of the answers to be predicted.
+# The text is a template for `str.format`, so {{ stands for {.
 ENTRY = """
 import argparse, csv, json, sys
 from hashlib import sha256
@@ -66,16 +66,16 @@ def constant_entry(
 ) -> str:
     """Return the code of an entry that always predicts `value`, from the template `ENTRY`.
 
-    The entry checks its flags. If the kit has metadata, the entry must get the folder of metadata.
-    If `dimensions` is given, the entry must get the flag --dimensions with this value. Otherwise it
-    must not get this flag.
+    The entry checks its own flags. If the kit has metadata, it must get the flag --metadata_dir
+    with their folder. If `dimensions` is given, it must get the flag --dimensions with this value;
+    otherwise it must not get this flag.
     """
     metadata = kit / "data/metadata"
     return ENTRY.format(
         task=task,
         value=value,
-        # The values of the flags --dimensions and --metadata_dir that the entry expects. None if it
-        # expects not to get the flag.
+        # The entry must get the flags --dimensions and --metadata_dir with these values. None means
+        # that it must not get the flag.
         dimensions=dimensions,
         metadata=str(metadata) if metadata.exists() else None,
         column={1: "IsCorrect", 2: "AnswerValue"}[task],
@@ -83,7 +83,7 @@ def constant_entry(
 
 
 def files_of(kit: Path) -> set[str]:
-    """Return the files in a kit except caches and files of outcomes, as paths in the kit."""
+    """Return the files in a kit, as paths in the kit, without caches and files of outcomes."""
     files = set()
     for path in kit.rglob("*"):
         is_left_out = bool({"__pycache__", "outcomes"} & {*path.parts})
@@ -96,12 +96,12 @@ def files_of(kit: Path) -> set[str]:
 class Case:
     """A cross-validation, and the fields that its line in the record of scores must have."""
 
-    # The arguments of the tool. {data} stands for the kit's folder of data.
+    # The arguments of tools/cross_validate.py. {data} stands for the kit's folder of data.
     words: str
-    # The model and the rules that must be recorded.
+    # The fields `model` and `rules` that the line must have.
     model: str
     rules: str
-    # The command that is recorded as the origin of the predictions, without `python`.
+    # The command that made the predictions, according to the line, without the word `python`.
     command: str
     seed: int | None = None
 
@@ -146,9 +146,9 @@ class Validated:
     # The lines of the file results.jsonl, in the order of `CASES`. Each cross-validation adds a
     # line with its score.
     results: list[Result]
-    # Files that the runs have left in the kit.
+    # Files that the cross-validations have left in the kit.
     new_files: set[str]
-    # Files that the runs have left in the folder for temporary files.
+    # Files that the cross-validations have left in the folder for temporary files.
     temporary_files: list[Path]
 
 
@@ -156,8 +156,8 @@ class Validated:
 def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Validated:
     """Cross-validate entries in a copy of the kit, with the arguments of all `CASES`.
 
-    The entries always predict the same value: `RIGHT` and `WRONG` are entries of task 1, and
-    `SECOND_OPTION` is one of task 2.
+    The entries `RIGHT` and `WRONG` of task 1 and `SECOND_OPTION` of task 2 always predict the same
+    value.
     """
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("validated") / "kit"))
     (kit / RIGHT).write_text(constant_entry(kit, value=1))
@@ -166,7 +166,7 @@ def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     second_option = constant_entry(kit, task=2, value=2, dimensions="2")
     (kit / SECOND_OPTION).write_text(second_option)
     files_before = files_of(kit)
-    # The tool makes its temporary files in this folder, so that tests can see what it leaves there.
+    # The tool makes its temporary files in this folder. Tests look at what is left there.
     temporary = tmp_path_factory.mktemp("temporary")
     outputs = []
     with pytest.MonkeyPatch.context() as patch:
@@ -201,7 +201,10 @@ def test_a_cross_validation_is_a_line_of_the_record(validated: Validated, number
 def test_the_record_holds_the_cost_that_the_entry_has_recorded(
     validated: Validated, number: int
 ) -> None:
-    """The entries of the first three cases record 3 seconds and 1,000 bytes of memory."""
+    """Each line has the time and the memory that the entry has noted: 3 seconds and 1,000 bytes.
+
+    The first three cases have entries that note these costs.
+    """
     result = validated.results[number]
     assert result.seconds == 3
     assert result.memory == 1000
@@ -238,14 +241,14 @@ def test_only_the_record_is_left_behind(validated: Validated) -> None:
 @pytest.mark.parametrize(
     ("number", "predicted"),
     [
-        # The first two of `CASES`: the number of the case, and the outcome that its entry predicts
-        # for all answers.
+        # `number` is the position of the case in `CASES`, and `predicted` is what its entry always
+        # predicts.
         pytest.param(0, 1, id="right"),
         pytest.param(1, 0, id="wrong"),
     ],
 )
 def test_every_answer_is_predicted_once(validated: Validated, number: int, predicted: int) -> None:
-    """The number of right predictions is the number of answers with the predicted outcome."""
+    """As many predictions are right as there are answers with the predicted outcome."""
     answers = pd.read_csv(validated.kit / TRAIN)
     result = validated.results[number]
     kept = outcomes.read(validated.kit / f"data/test_output/outcomes/{result.outcomes}.npz")
@@ -323,7 +326,7 @@ def test_entries_and_flags_that_cannot_be_cross_validated_are_refused(
 
 @pytest.fixture(scope="module")
 def doubtful_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit to which tests add entries whose scores are doubtful."""
+    """Return a kit to which tests add entries; the scores of these entries are doubtful."""
     return Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("doubtful") / "kit"))
 
 
@@ -352,17 +355,18 @@ def begin_main_with(lines: str) -> tuple[str, str]:
 
 
 def add_to_record(fields: str) -> tuple[str, str]:
-    """Return the edit of `ENTRY` that adds fields to the record of the submission.
+    """Return the edit of `ENTRY` that adds fields to the record that the entry writes.
 
-    `fields` are written as arguments of a call.
+    The record is the .json beside the entry's submission. `fields` are written as arguments of a
+    call.
     """
     end_of_record = "files=files)"
     return end_of_record, f"files=files, {fields})"
 
 
-# A field of the record: the files from which the entry has made its submission.
+# A field of the record that an entry writes: the files from which it has made its submission.
 LEARNED = "made_from={'train.csv': {}, 'template.csv': {}}"
-# Reasons to doubt a score, as they stand in the record of scores.
+# Reasons to doubt a score, in the words of the record of scores.
 MAY_HAVE_SEEN = "may have seen these answers"
 CHANGED = "its code changed while it ran"
 
@@ -416,10 +420,11 @@ def test_an_entry_that_writes_no_record_may_have_seen_the_answers(doubtful_kit: 
 def test_an_entry_outside_the_kit_whose_code_changes_meanwhile_is_doubted(
     doubtful_kit: Path, tmp_path: Path, is_edited: bool
 ) -> None:
-    """Cross-validation does not copy this entry, so an edit of it changes what later folds run.
+    """An edit of an entry outside the kit changes what later folds run, so its score is doubtful.
 
-    If `is_edited`, the entry adds a comment to its own code when it runs. The record of its
-    submission names its sources (`LEARNED`). So the edit is the only reason to doubt the score.
+    Cross-validation copies only entries in the kit. If `is_edited`, the entry adds a comment to its
+    own code when it runs. The record of its submission names the files that it has learned from
+    (`LEARNED`). Without this record, the score would be doubtful for another reason.
     """
     kit = doubtful_kit
     edits = [add_to_record(LEARNED)]
@@ -441,8 +446,8 @@ def test_a_score_is_doubted_if_the_code_of_a_package_differs_between_folds(
 
     Cross-validation trains the package in each fold. The record of a fold has the fingerprint of
     the whole code of the package, here an element of `codes`. If the fingerprints differ, the
-    package was edited between the folds. The score is then marked with a reason to doubt it,
-    `CHANGED`. The trainer itself stays the same in this test.
+    package was edited between the folds, and the score is marked as doubtful (`CHANGED`). The
+    trainer itself stays the same in this test.
     """
     trainer = tmp_path / "train_model.py"
     trainer.touch()
@@ -483,14 +488,15 @@ def test_the_frozen_copy_has_the_metadata_but_no_answers(doubtful_kit: Path) -> 
     )
     entry = write_entry(kit, kit / "task_1", "looks.py", (BEGIN_OF_MAIN, checks_and_main))
     assert "fold 2: " in succeeds([*VALIDATE, entry, "--folds", 2], kit=kit, cwd=kit)
-    # Removing the copy must not remove the folder to which the copy links.
+    # The copy has a link to the folder of metadata. Removing the copy must not remove this folder.
     assert (kit / "data/metadata" / layout.QUESTION_METADATA_TASK_1_2).is_file()
 
 
 def test_all_folds_run_the_code_as_it_was_at_the_start(doubtful_kit: Path) -> None:
-    """The entry edits its own file in the kit, as a user might while the folds run.
+    """All folds run the code of an entry as it was at the start.
 
-    The new text, 1 / 0, would raise an error if a fold ran it.
+    This entry edits its own file in the kit, as a user might while the folds run. The new text, 1 /
+    0, would raise an error if a fold ran it.
     """
     kit = doubtful_kit
     file_in_kit = kit / "task_1/frozen.py"
@@ -518,14 +524,15 @@ def test_without_symlinks_a_folder_is_copied(
 
 
 def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
-    """A note names task_1/plain.py, not its temporary copy, which lies in a folder "frozen_…".
+    """A note to the user names the entry task_1/plain.py, not the copy that is run.
 
-    Cross-validation runs the copy. The note says that the entry has no function `build_parser`.
+    Cross-validation runs a temporary copy, which lies in a folder "frozen_…". The note says that
+    the entry has no function `build_parser`.
     """
     kit = doubtful_kit
     rename_build_parser = ("def build_parser", "def parser")
-    # An entry without `build_parser` gets no folder of metadata. In the code of the entry, the
-    # folder that it expects is written as a literal: replace it by None, which expects no folder.
+    # An entry without `build_parser` gets no folder of metadata. The code of the entry checks which
+    # folder it gets. So replace the folder in this check by None.
     metadata_literal = repr(str(kit / "data/metadata"))
     expect_no_metadata = (metadata_literal, "None")
     edits = [rename_build_parser, expect_no_metadata]
@@ -540,7 +547,8 @@ def test_notes_name_the_entry_in_the_kit(doubtful_kit: Path) -> None:
     [
         ("str(ROOT / 'data/gone.csv')", ": data/gone.csv$"),
         ("f'in {ROOT}'", ": in {kit}$"),
-        # The tool first removes the path of the copy's folder, and then shortens the message.
+        # The tool first removes the path of the copy's folder, and only then shortens a long
+        # message.
         ("'x' * 190 + f' {Path(__file__)}'", ": x{190} task_1/f…$"),
     ],
 )

@@ -13,7 +13,7 @@ MASTERY = ["-m", "tools.mastery"]
 
 
 def run_mastery(kit: Path, *flags: str) -> pd.DataFrame:
-    """Run the tool; return the table that it has written."""
+    """Run tools/mastery.py; return the table that it has written."""
     printed = succeeds([*MASTERY, *flags], kit=kit)
     assert "written: data/test_output/mastery.csv, data/test_output/mastery.html" in printed
     return pd.read_csv(kit / "data/test_output/mastery.csv")
@@ -24,8 +24,8 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
 
     The subjects of level 1, such as Number or Algebra, are called areas. An answer belongs to at
     most one area, and nearly all answers belong to an area. `Share` is the share of right answers
-    that is expected of the student, in the interval from `Low` to `High`. It grows with the share
-    of the student's answers that are right.
+    that is expected of the student, in the interval from `Low` to `High`. The more of a student's
+    answers are right, the larger is `Share`.
     """
     table = run_mastery(tiny_kit)
     assert list(table) == [
@@ -38,7 +38,7 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
         "Low",
         "High",
     ]
-    # Every SubjectId in the table has its name from the metadata.
+    # The column "Name" holds the name of the subject in the metadata.
     tree = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig")
     name_by_id = tree.set_index("SubjectId")["Name"]
     assert (table["Name"] == name_by_id.loc[table["SubjectId"]].to_numpy()).all()
@@ -57,7 +57,7 @@ def test_each_student_has_a_share_of_each_subject_with_answers(tiny_kit: Path) -
 
 
 def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
-    """The flag --students names three students. The page has a row for each of them, in order.
+    """The flag --students names three students. The page has a row for each, ordered by UserId.
 
     The page has a cell for each student and each area (a subject of level 1). The cell holds the
     number of answers, and the share and its interval in percent.
@@ -76,8 +76,8 @@ def test_the_page_shows_the_class_that_the_flag_names(tiny_kit: Path) -> None:
     areas = table[(table["Level"] == 1) & table["UserId"].isin(class_of_three)]
     assert len(cells) == len(areas)
 
-    # The first row of the table must be on the page. So among the cells of the row's area, the
-    # nearest cell must hold the numbers of the row.
+    # The page must show the first row of the table. Among the cells of the same area, one must hold
+    # the numbers of this row; the test takes the cell with the nearest numbers.
     first_row = areas.iloc[0]
     percents = (100 * first_row[["Share", "Low", "High"]]).round()
     expected_numbers = np.array([first_row["Answers"], *percents], float)

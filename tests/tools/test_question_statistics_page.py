@@ -14,7 +14,7 @@ NAMES = ["questions.csv", "question_pairs.csv", "question_groups.csv", "question
 
 
 def run_statistics(kit: Path, *flags: str) -> str:
-    """Run the tool; return the page that it has written."""
+    """Run tools/question_statistics.py; return the page that it has written."""
     printed = succeeds([*STATISTICS, *flags], kit=kit)
     assert "written: data/test_output/questions.csv" in printed
     return (kit / "data/test_output/questions.html").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def test_tables_describe_the_questions_of_the_answers(tiny_kit: Path) -> None:
 
 
 def test_students_are_grouped_by_their_gender_in_the_metadata(tiny_kit: Path) -> None:
-    """A row of the table compares how two groups of students, female and male, answer a question.
+    """The table compares how two groups of students, female and male, answer a question.
 
     The columns `group` and `reference` name the two groups. `n_group` and `n_reference` are the
     numbers of their answers to the question.

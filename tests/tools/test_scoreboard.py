@@ -46,7 +46,7 @@ LATE = seeded("idea", 0, 0.7, DAYS[1])
 BLEND = {"files": ["data/test_output/one.parquet", "two.parquet"], "local": True}
 # The scores of the folds of a cross-validation.
 PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
-# The same for a cross-validation that was interrupted after the first fold.
+# The same scores if the cross-validation was interrupted after the first fold.
 INTERRUPTED_PARTS: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 
 
@@ -163,13 +163,13 @@ def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
     """Each interrupted fit of the present code has a row of its own, the best score first.
 
     The scores of finished fits are averaged over seeds. If two finished fits have the same seed,
-    the later score replaces the earlier one, and `n_replaced` counts the replaced score. But
-    interrupted fits are neither averaged nor replaced, even if two of them have the same seed.
+    the later score replaces the earlier one, and `n_replaced` counts the replaced score.
+    Interrupted fits are neither averaged nor replaced, even if two of them have the same seed.
 
-    A fit of earlier code is not in the rows of the table, but in its list `former`.
+    A fit of earlier code is not in the rows of the table, but in the table's list `former`.
     """
     interrupted = replace(RESULT, doubts=[INTERRUPTED])
-    # The fingerprint of its code, "aa", differs from the later "bb".
+    # The fingerprint of this fit's code, "aa", differs from that of the present code, "bb".
     of_earlier_code = replace(interrupted, seed=0, score=0.5, time=DAYS[0], code="aa")
     of_present_code = [
         replace(interrupted, seed=1, score=0.1, time=DAYS[1], code="bb"),
@@ -188,11 +188,11 @@ def test_interrupted_fits_are_never_averaged_with_each_other() -> None:
 
 
 def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
-    """A submission is scored, the code is edited, and the same submission is scored again.
+    """A score by code that was edited since keeps its row until the edited code makes a new score.
 
-    Until the edited code makes a new submission, the row of the score says "made by earlier code".
-    Then the row shows the score of the new submission, and the earlier scores move to the list
-    `former`.
+    A submission is scored, the code is edited, and the same submission is scored again. The row of
+    the score then says "made by earlier code". When the edited code makes a new submission, the row
+    shows its score, and the earlier scores move to the list `former`.
     """
     before_edit = replace(RESULT, time=DAYS[0], code="aa", score=0.6)
     after_edit = replace(before_edit, time=DAYS[1], doubts=[EARLIER_CODE])
@@ -207,10 +207,11 @@ def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
 
 
 def test_only_the_row_whose_code_was_edited_is_marked() -> None:
-    """The first version of a model's code makes a score, and then the second version makes a score.
+    """Only the row of a score whose code was edited is marked "made by earlier code".
 
-    After that, the code is edited again. So the row of the second version is marked "made by
-    earlier code". The first version is in the list of former scores and keeps its plain name.
+    Two versions of a model's code make a score each. Then the code is edited again, so the row of
+    the second version is marked. The score of the first version is in the list of former scores,
+    and keeps its plain name.
     """
     first = replace(RESULT, time=DAYS[0], code="aa", score=0.5)
     second = replace(RESULT, time=DAYS[1], code="bb", score=0.6, doubts=[EARLIER_CODE])
@@ -282,9 +283,9 @@ class Expected(NamedTuple):
 
 EXAM = replace(RESULT, task="science_exam", phase="", metric_name="MAP@3")
 TASK_4_KIND = "accuracy after ten questions, local split"
-# Results and their tables, in the order in which the scoreboard shows the tables. There is a list
-# for each origin of the answers. In a list, tasks come before related challenges. Within a task,
-# the local split comes before the phases.
+# Results and the tables that they must get, in the order in which the scoreboard shows the tables.
+# There is a list for each origin of the answers. In a list, tasks come before related challenges.
+# Within a task, the local split comes before the phases.
 ON_OFFICIAL_ANSWERS = [
     Expected(replace(RESULT, data="b" * 12, **OFFICIAL), TASK_1, "accuracy, local split"),
 ]
@@ -360,7 +361,7 @@ def test_scores_on_the_same_answers_are_in_one_table_with_the_best_known_origin(
     (table,) = scoreboard.make_tables(results)
     assert table.origin == expected
     assert len(table.rows) == 2
-    # No score is set apart as a score on earlier answers.
+    # No score is moved to the list of scores on earlier answers.
     assert table.earlier == []
 
 
@@ -386,9 +387,10 @@ MOST_POPULAR = "most popular, 2020"
 def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
-    """Only rows of published scores have no day, so the test finds these rows by the missing day.
+    """The scores published in 2020 are shown beside scores on the same official answers only.
 
-    `expected` are their names.
+    The names of their rows must be `expected`. Only these rows have no day, so the test finds them
+    by the missing day.
     """
     result = replace(RESULT, task=task, phase=phase, rules=rules)
     rows = rows_of(replace(result, **OFFICIAL))

@@ -14,7 +14,7 @@ from run_scripts import PATIENCE, wait_for
 
 
 def named_step(name: str, title: str = "task 1") -> Step:
-    """Return a step without commands that reads no data; `title` names its task."""
+    """Return a step of the quickstart without commands and data; `title` names its task."""
     return Step(title, name, commands=(), output_dir=Path(), data=())
 
 
@@ -28,7 +28,7 @@ class Recorder:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
         # The names of the steps that have begun, in the order of their beginning.
         self.begun: list[str] = []
-        # If a step's name is a key, the step runs until the test sets its event.
+        # A step whose name is a key runs until the test sets the event.
         self.end_by_name: dict[str, threading.Event] = {}
         # The greatest number of steps that ran at the same time.
         self.most_at_a_time = 0
@@ -38,7 +38,7 @@ class Recorder:
         monkeypatch.setattr(side_by_side, "run_step", self.run_step)
 
     def run_step(self, python: str, step: Step, children: object) -> str:
-        """Replace the real `run_step`: record a step, and return how long it seems to take."""
+        """Stand in for `run_step`: note that a step has begun; return how long it seems to take."""
         with self._lock:
             self.begun.append(step.name)
             self._n_running += 1
@@ -120,7 +120,7 @@ def test_results_and_failures_are_printed(
     begins with "broken".
     """
     Recorder(monkeypatch, n_cores=1)
-    # The list of slow models.
+    # side_by_side.py takes the models in this list for slow.
     monkeypatch.setattr(side_by_side, "SLOW", ("broken_slow",))
     steps = [
         named_step("broken_slow"),
