@@ -73,10 +73,14 @@ def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> N
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+# To save weights, a process renames this many files (see `save_and_be_killed`).
+N_RENAMES = 5
+
+
 def save_and_be_killed(folder: Path, students: list[int], weights: str, n_renames: int) -> None:
     """Save weights in a forked process that is killed after `n_renames` renames of files.
 
-    After it, tests look at the state of the folder. To save the weights, the process renames new
+    Tests then look at the state of the folder. To save the weights, the process renames new
     files to the names of old ones, in this order:
 
     1. the list of students; the new list holds the old and the new students
@@ -105,7 +109,7 @@ def save_and_be_killed(folder: Path, students: list[int], weights: str, n_rename
 
 
 @on_unix("fork, which makes the process that is killed")
-@pytest.mark.parametrize("n_renames", range(4))
+@pytest.mark.parametrize("n_renames", range(N_RENAMES))
 def test_after_a_kill_the_record_names_every_student_that_the_weights_may_know(
     tmp_path: Path, n_renames: int
 ) -> None:
@@ -119,7 +123,7 @@ def test_after_a_kill_the_record_names_every_student_that_the_weights_may_know(
 
 
 @on_unix("fork, which makes the process that is killed")
-@pytest.mark.parametrize("n_renames", range(4))
+@pytest.mark.parametrize("n_renames", range(N_RENAMES))
 def test_the_run_after_a_kill_removes_what_the_killed_one_has_left(
     tmp_path: Path, n_renames: int
 ) -> None:
