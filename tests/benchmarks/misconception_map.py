@@ -31,30 +31,35 @@ groups = misconceptions.groups
 N_OPTIONS = schema.N_OPTIONS
 
 SEEDS = range(3)
-# Groups of wrong options are found in the choices of half of the students. The choices of another
-# fifth decide the threshold: how strong the evidence for a group must be. The groups are measured
-# on the remaining students.
+# A group is a set of wrong options that the same students tend to choose. Groups are found in the
+# choices of half of the students. The choices of another fifth decide the threshold: how strong the
+# evidence for a group must be. The groups are measured on the remaining students.
 SHARE_FINDING = 0.5
 SHARE_CHOOSING = 0.2
+# Number of misconceptions that are planted in the simulated answers.
 N_PLANTED = 60
-# Groups found with this low threshold of the evidence are measured too, although the choices of
-# other students may not support them.
+# With this threshold, weak evidence suffices for a group. The groups found in this way are measured
+# too, even if the choices of other students do not confirm them.
 FORCED_THRESHOLD = 2.5
-# The groups are found with these shares of the simulated students, to see how many students are
-# needed.
+# Groups are searched for in a quarter, in half and in all of the simulated students, to see how
+# many students are needed.
 SHARES = (0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class NumberedAnswers:
-    """Answers with students and questions numbered from 0; each array has the shape (n,)."""
+    """Answers of students; each array has the shape (n,), with an element for each answer.
+
+    Students and questions are numbered from 0, options from 1.
+    """
 
     student: IntArray
     question: IntArray
     option: IntArray
     correct: IntArray
-    # A context is a cluster of similar questions. There are several levels: each cluster of a level
-    # is cut into smaller ones on the next level. Shape (n, levels).
+    # The contexts of each answer: clusters of questions, one of which holds the question of the
+    # answer on each level. Each cluster of a level is cut into smaller ones on the next level.
+    # Shape (n, levels).
     context: IntArray
     is_held_out: BoolArray
 
@@ -66,15 +71,15 @@ class Prepared:
     Each field is a `WrongAnswers` of task_2/misconception_groups.py.
     """
 
-    # Answers of the students whose choices are used to find groups of options. The probabilities
-    # come from a model with as many dimensions as the model in task_2/misconceptions.py.
+    # Answers of the first part of the students, in which groups of options are found. The
+    # probabilities come from a model with as many dimensions as task_2/misconceptions.py uses.
     finding: Any
-    # Answers of other students. They decide how strong the evidence for a group must be. The
-    # probabilities come from the same model as those of `finding`.
+    # Answers of the second part of the students. They decide how strong the evidence for a group
+    # must be. The probabilities come from the same model.
     choosing: Any
-    # Answers of the remaining students, on whom the groups are measured. The probabilities come
-    # from a second model, with more dimensions than the model of `finding`. The second model has
-    # learned from the answers in `known`; the answers in `asked` are held out.
+    # Answers of the third part of the students, on whom the groups are measured. The probabilities
+    # come from a second model with more dimensions. It has learned from the answers in `known`, and
+    # not from those in `asked`.
     known: Any
     asked: Any
 
@@ -88,13 +93,14 @@ class Measured:
 
     # Mean log loss of the held-out wrong answers, predicted without groups.
     loss: float
-    # The decrease of the log loss that groups achieve: for the held-out answers, and for the known
-    # answers.
+    # How much the mean log loss falls if the groups are used to predict: `gain` is measured on the
+    # held-out answers, `gain_known` on the known answers.
     gain: Any
     gain_known: Any
-    # The lift concerns students who have chosen an option of a group. It says how often they choose
-    # the group's option in another answer, divided by how often the model of answers expects this.
-    # The first lift counts held-out answers, the second known answers.
+    # If a student has chosen an option of a group, how often does the student choose an option of
+    # this group in another answer, too? The lift is this number, divided by the number that the
+    # item response model expects. The other answer is held out for `lift`, and known for
+    # `lift_known`.
     lift: Any
     lift_known: Any
 
@@ -104,10 +110,11 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
 
     A group is a set of wrong options, of different questions, that the same students tend to
     choose. Groups are found with the first part of the students and chosen by the second part. The
-    third part measures how well the groups predict wrong answers. Two item response models give the
-    probability of each option without groups. Half of the answers of the third part are held out of
-    both models. `Prepared.asked` has the wrong answers that are held out, and `Prepared.known` has
-    the other wrong answers of the third part.
+    third part measures how well the groups predict wrong answers.
+
+    Without groups, an item response model predicts the options. Two such models are fitted here,
+    and neither sees half of the answers of the third part. `Prepared.asked` has the wrong answers
+    among this half, and `Prepared.known` has the other wrong answers of the third part.
     """
     rng = np.random.default_rng(seed)
     student_ids, student = number_ids(answers["UserId"])
@@ -121,19 +128,21 @@ def prepare(answers: pd.DataFrame, seed: int) -> Prepared:
         question,
         option=answers["AnswerValue"].to_numpy(),
         correct=answers["CorrectAnswer"].to_numpy(),
-        # Without metadata of quizzes, contexts are clusters of questions.
+        # Contexts would be quizzes if metadata named the quiz of each answer. Without metadata,
+        # they are clusters of questions that the same students answer.
         context=number_contexts(student, question, n_answers=0, circumstances=None),
         is_held_out=is_measuring[student] & (rng.random(len(answers)) < 0.5),
     )
-    # For the first two parts, the probabilities come from a model with as many abilities as in
-    # task_2/misconceptions.py. For the third part, they come from a model with more abilities.
+    # The first two parts of the students get probabilities from a small model, with as many
+    # dimensions of ability as task_2/misconceptions.py uses. The third part gets probabilities from
+    # a model with more dimensions.
     small_model_known, _ = split_wrong_answers(numbered, misconceptions.N_DIMENSIONS)
     large_model_known, large_model_held_out = split_wrong_answers(numbered, DEFAULT_DIMENSIONS)
     return Prepared(
         finding=small_model_known.of_students(is_finding),
         choosing=small_model_known.of_students(is_choosing),
         known=large_model_known.of_students(is_measuring),
-        # All held-out answers are from students of the third part.
+        # These are answers of the third part, since only answers of that part are held out.
         asked=large_model_held_out,
     )
 
@@ -150,7 +159,7 @@ def find_groups(prepared: Prepared) -> IntArray:
 
 
 def measure(prepared: Prepared, group: IntArray) -> Measured:
-    """Return gain and lift of groups, measured on students who were not used to find the groups."""
+    """Return gain and lift of groups, measured on students who took no part in finding them."""
     known = prepared.known
     asked = prepared.asked
     return Measured(
@@ -165,9 +174,10 @@ def measure(prepared: Prepared, group: IntArray) -> Measured:
 def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
     """Return the lift of all groups together, a `Ratio`.
 
-    Count pairs of choices of one student: an option of a group in `known`, and another option of
-    the same group in `asked`. The lift is the number of pairs, divided by the number that the model
-    of answers expects if the first choice of each pair is given.
+    Count pairs of choices of one student: in an answer in `known`, the student chose an option of a
+    group, and in an answer in `asked` another option of the same group. The lift is the number of
+    pairs, divided by its expectation. The expectation takes the choices in `known` as given, and
+    the choices in `asked` with the probabilities of the item response model.
     """
     choices = groups.pair_choices(known, asked, group)
     n_pairs = np.asarray(choices.n_pairs.sum(axis=1))
@@ -176,10 +186,10 @@ def measure_lift(known: Any, asked: Any, group: IntArray) -> Any:
 
 
 def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[Any, Any]:
-    """Fit a model to the answers that are not held out, and split the wrong answers in two.
+    """Fit a model to the answers that are not held out; return the wrong answers in two parts.
 
-    Returns two `WrongAnswers`: the wrong answers that are not held out, and those that are. Both
-    hold the probabilities that the model gives to the options.
+    The first part has the wrong answers that are not held out, the second part has those that are.
+    Each part is a `WrongAnswers`, with the model's probabilities of the options.
     """
     known = ~answers.is_held_out
     model = ItemResponseOptions(n_dimensions)
@@ -198,16 +208,16 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
 def take_wrong_answers(
     answers: NumberedAnswers, is_taken: BoolArray, model: ItemResponseOptions
 ) -> Any:
-    """Return those wrong answers for which `is_taken` is true, as a `WrongAnswers`.
+    """Return the `WrongAnswers` of all answers that are wrong and for which `is_taken` is true.
 
-    It holds the probability that `model` gives to each option if the answer is wrong.
+    With each wrong answer, it holds the probability that `model` gives to each wrong option.
     """
     is_wrong = answers.option != answers.correct
     rows = np.flatnonzero(is_taken & is_wrong)
     p_option = model.predict_proba(
         answers.student[rows], answers.question[rows], context=answers.context[rows]
     )
-    # `WrongAnswers` counts options from 0, but `answers` counts them from 1.
+    # Subtract 1: options are numbered from 0 in `WrongAnswers`, but from 1 in `answers`.
     return groups.WrongAnswers(
         student=answers.student[rows],
         question=answers.question[rows],
@@ -232,8 +242,7 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
     right_option = answers["CorrectAnswer"].to_numpy()[rows] - 1
     question = question_id * N_OPTIONS + right_option
     # `in_order` and `shuffled` hold the same rows, sorted by question. Within a question,
-    # `in_order` keeps the order of the file, and `shuffled` has a random order. `lexsort` sorts by
-    # its last key first.
+    # `in_order` keeps the order of the file, and `shuffled` has a random order.
     in_order = rows[np.argsort(question, kind="stable")]
     shuffled = rows[np.lexsort((rng.random(len(rows)), question))]
     option = answers["AnswerValue"].to_numpy()
@@ -245,9 +254,9 @@ def permute_options(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Simulate answers with misconceptions, as many answers as the official tasks 3 and 4 have.
 
-    A misconception is a set of wrong options that draws some of the students. The second result has
-    a row for each option of a misconception: QuestionId, AnswerValue and the number of the
-    Misconception.
+    A misconception is a set of wrong options that attracts some of the students. The second result
+    has a row for each option that belongs to a misconception: its QuestionId, its AnswerValue and
+    the number of its Misconception.
     """
     setting = generate_sample.settings("full").tasks_3_4
     rng = np.random.default_rng(seed)
@@ -257,9 +266,10 @@ def simulate_planted(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def number_planted(question_id: IntArray, planted: pd.DataFrame) -> IntArray:
-    """Return the number of the misconception planted in each item, -1 for none.
+    """Return the number of the misconception to which each item belongs, -1 for none.
 
-    Item N_OPTIONS · q + o is option o of question q, both counted from 0.
+    Item N_OPTIONS · q + o is option o of question q, both counted from 0. `planted` lists the
+    options of the misconceptions, see `simulate_planted`.
     """
     question = np.searchsorted(question_id, planted["QuestionId"].to_numpy())
     option = planted["AnswerValue"].to_numpy() - 1
@@ -271,10 +281,10 @@ def number_planted(question_id: IntArray, planted: pd.DataFrame) -> IntArray:
 def score_groups(group: IntArray, truth: IntArray) -> float:
     """Return the adjusted Rand index of found groups and planted ones.
 
-    The index is taken over the options that are in a found or a planted group. An option in no
-    group is a group of its own.
+    Only options that are in a found or in a planted group count. An option that is in only one of
+    these makes a group of its own on the other side.
     """
-    # A negative number for each option, different from all others: a group of one option.
+    # An option in no group gets a negative group number that no other option has.
     alone = -1 - np.arange(len(group))
     is_in_any = (truth >= 0) | (group >= 0)
     found = np.where(group < 0, alone, group)[is_in_any]
@@ -286,8 +296,8 @@ def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") ->
     """Return a row of a Markdown table about groups.
 
     The cells are the name, the number of groups, the number of options in groups, two gains, two
-    lifts, and `last_cells`, the text of the last cell or cells. The first gain and the first lift
-    are measured on held-out answers, the others on known answers; see `Measured`.
+    lifts, and `last_cells`, the text of the last cell or cells. `Measured` explains gains and
+    lifts: the first of the two is measured on held-out answers, the second on known answers.
     """
     n_groups = groups.count_groups(group)
     n_options_in_groups = np.count_nonzero(group >= 0)
@@ -305,7 +315,8 @@ def row(name: str, group: IntArray, measured: Measured, last_cells: str = "") ->
 def show_ratio(ratio: Any, digits: int) -> str:
     """Return a ratio with its 95 % interval, or "none" if the ratio has no interval.
 
-    If there are no groups, both bounds of a lift are NaN, and both bounds of a gain are 0.
+    A ratio is a gain or a lift of groups (see `Measured`). If there are no groups, both ends of the
+    interval of a lift are NaN, and both ends of the interval of a gain are 0.
     """
     has_interval = ratio.low < ratio.high
     if not has_interval:
@@ -317,9 +328,10 @@ def show_ratio(ratio: Any, digits: int) -> str:
 def print_real() -> None:
     """Print how well groups of wrong options predict the real answers of the pool.
 
-    The students are split at random into three parts: the first part finds groups, the second part
-    confirms them, and the third part measures them. This is done for several splits, each time for
-    the real options, and for options permuted among the students, so that no group is real.
+    The students are split at random into three parts. Groups are found in the answers of the first
+    part, the answers of the second part confirm them, and the answers of the third part measure
+    them. This is done for several splits. Each time, it is done again with the options permuted
+    among the students, so that every group is due to chance.
     """
     pool = real_answers.read_pool()
     print(f"{len(pool):,} answers")
@@ -329,10 +341,11 @@ def print_real() -> None:
 
 
 def print_confirmed_and_forced(name: str, answers: pd.DataFrame, seed: int) -> None:
-    """Print two rows about the groups found in one split of the students.
+    """Print two rows about the groups that are found in the first part of the students.
 
-    The first row is about the groups that the answers of the second part of the students confirm,
-    if there are any. The second row, "forced", is about all groups found at a low threshold.
+    `seed` splits the students into three parts. The first row is about the groups that the answers
+    of the second part confirm, if there are any. The second row, "forced", is about all groups for
+    which weak evidence suffices, whether they are confirmed or not.
     """
     prepared = prepare(answers, seed)
     pairs = groups.compare_pairs(prepared.finding)
@@ -353,8 +366,9 @@ def print_row_and_loss(
 def print_simulated() -> None:
     """Print how well groups agree with the misconceptions that were planted in simulated answers.
 
-    The first rows show the groups found with a quarter, half and all of the students. For the last
-    two rows, the wrong options are permuted among students, so that no group is real.
+    The first three rows are about the groups found in a quarter, in half and in all of the
+    students. For the last two rows, the wrong options are permuted among the students, so that
+    every group is due to chance.
     """
     answers, planted = simulate_planted()
     student_ids = np.random.default_rng(0).permutation(answers["UserId"].unique())
@@ -367,7 +381,8 @@ def print_simulated() -> None:
         name = f"{share:.0%} of the students, {len(part):,} answers"
         rand_index = f"{score_groups(group, planted_group):.3f}"
         print_row_and_loss(name, group, measure(prepared, group), rand_index)
-    # The last of SHARES is 1, so `group` now holds the groups that were found with all students.
+    # The loop has ended with all students (the last of SHARES is 1), so `group` holds the groups
+    # that were found in all students.
     print_permuted(answers, group_of_all=group)
 
 

@@ -34,20 +34,22 @@ SHRINKAGE = 15
 COVARIANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 # Low-rank factorisation: each option has a vector of this many factors.
 N_FACTORS = (60, 150)
-# Two groups of options are merged while the mean cosine between their vectors reaches a threshold;
-# each of COSINES is tried.
+# Two groups of options are merged while the mean cosine between the vectors of their options is at
+# least a threshold. Each of COSINES is tried as the threshold.
 COSINES = (0.4, 0.5, 0.6, 0.7, 0.8)
-# Latent classes: each class has its own share of each option among the wrong answers to a question.
-# An option belongs to a class if its share in the class, divided by its share among all students,
-# exceeds a threshold; each of RAISES is tried.
+# Latent classes of students: among the wrong answers to a question, an option has one share in all
+# students and another share in each class. The option belongs to a class if the share in the class,
+# divided by the share in all students, exceeds a threshold. Each of RAISES is tried as the
+# threshold.
 RAISES = (1.25, 1.5, 2.0, 3.0, 5.0)
 # An option joins no latent class if fewer students than this chose it.
 MIN_CHOSEN = 20
-# A divisor that may be 0 is raised to this number.
+# To avoid a division by 0, a smaller divisor is replaced by this number.
 SMALLEST_DIVISOR = 1e-9
 
-# A method gets the wrong answers of some students, a `WrongAnswers` of
-# task_2/misconception_groups.py. For each of its settings, it yields the groups that it finds.
+# The type of the functions below, each of which is a method to find groups of wrong options. The
+# argument is a `WrongAnswers` of task_2/misconception_groups.py: the wrong answers of some
+# students. The function yields the groups that it finds, once for each of its settings.
 Method = Callable[[Any], Iterator[IntArray]]
 
 
@@ -63,10 +65,11 @@ def merge_by_evidence(finding: Any) -> Iterator[IntArray]:
 
 
 def merge_without_extra_variance(finding: Any) -> Iterator[IntArray]:
-    """Find groups like `merge_by_evidence`, but without the constant that is added to variances.
+    """Find groups like `merge_by_evidence`, but without EXTRA_VARIANCE.
 
-    With the constant, a few students who chose the same two rare options are weak evidence. Without
-    the constant, they are strong evidence, so the thresholds must be higher.
+    Evidence is a covariance divided by the square root of a variance. EXTRA_VARIANCE is added to
+    the variance, so that a few students who chose the same two rare options are only weak evidence.
+    Without it, they are strong evidence, so higher thresholds are tried.
     """
     pairs = groups.compare_pairs(finding)
     variance = pairs.variance.copy()
@@ -83,8 +86,8 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     is the sum of the products of their residuals, over the students who got both questions wrong.
     `finding` is a `WrongAnswers`. The function yields the groups for each of COVARIANCES.
     """
-    # The matrices of `pairs` have a row and a column for each option. Take only the options that
-    # occur in some pair.
+    # `pairs` compares pairs of options in matrices with a row and a column for each option. Take
+    # only the options that are in at least one compared pair.
     pairs = groups.compare_pairs(finding)
     first_option, second_option = pairs.variance.nonzero()
     items = np.unique(np.concatenate([first_option, second_option]))
@@ -95,7 +98,8 @@ def link_shrunk_covariances(finding: Any) -> Iterator[IntArray]:
     # would have a negative one here: `maximum` keeps it at 0.
     variance = np.maximum(variance - np.float32(groups.EXTRA_VARIANCE), 0)
     similarity = covariance / (variance + SHRINKAGE)
-    # `pairs` holds each pair once, but a similarity matrix is symmetric.
+    # `pairs` holds each pair in the row of one of its options. The similarity matrix needs it in
+    # the rows of both.
     similarity = similarity + similarity.T
     yield from link(similarity, items, COVARIANCES, finding.n_items)
 
@@ -110,7 +114,7 @@ def link_factors(finding: Any) -> Iterator[IntArray]:
     COSINES, the function yields an array with the group of each option.
     """
     residual = groups._residual_matrix(finding)
-    # `indices` holds the column of each entry. Only options with a residual take part.
+    # Take only the options that have a residual, i.e. an entry in their column of the matrix.
     items = np.unique(residual.indices)
     residual = residual.tocsc()[:, items]
     # Divide each column by its Euclidean length, so that options chosen by many students do not
@@ -135,10 +139,10 @@ def link(
     """Cluster options by average linkage; yield the groups for each of the thresholds.
 
     Two groups are merged while the mean similarity of their options is at least the threshold.
-    `items` are the numbers of the options that take part: option o of question q has the number
-    N_OPTIONS · q + o, which is less than `n_items`. `similarity` has a row and a column for each of
-    `items`; the function overwrites some of its values. Each result is an array (n_items,) with the
-    group of each option, -1 for none.
+    Option o of question q has the number N_OPTIONS · q + o; all numbers are below `n_items`.
+    `items` lists the numbers of the options that take part. `similarity` has a row and a column for
+    each of `items`; the function overwrites some of its values. Each result is an array (n_items,)
+    with the group of each option, -1 for none.
     """
     # Options of one question must not be in one group, so they get the smallest similarity.
     question = items // N_OPTIONS
@@ -166,24 +170,26 @@ def fit_latent_classes(finding: Any) -> Iterator[IntArray]:
     """Find groups of wrong options by latent Dirichlet allocation; yield them for each of RAISES.
 
     The model treats a student as a text and the wrong options that the student chose as its words.
-    Each student is a mixture of classes, and each class has a probability of each option. A class
-    raises the share of an option, among the wrong answers to its question, by some factor. An
-    option joins the class with the largest factor, if this factor exceeds a limit. Each value of
-    RAISES is tried as the limit, and yields an array of groups, shape (n_items,), with -1 for an
-    option in no group. `finding` is a `WrongAnswers`.
+    Each student is a mixture of latent classes, and each class has a probability of each option.
+    Among the wrong answers to a question, an option has a larger share in some classes than in all
+    students, larger by some factor. The option joins the class with the largest factor, if this
+    factor exceeds a limit. Each of RAISES is tried as the limit: the function yields an array for
+    each of them, with the group of each option, -1 for none. `finding` is a `WrongAnswers`.
     """
     # The matrix has a 1 where a student (row) chose an option (column).
     item = finding.question * N_OPTIONS + finding.option
     shape = (finding.n_students, finding.n_items)
     is_chosen = sparse.csr_array((np.ones(len(item)), (finding.student, item)), shape)
-    # Leave out students without wrong answers: to the model, they would be texts without words.
+    # Leave out students without wrong answers: they would be empty texts.
     is_chosen = is_chosen[np.unique(finding.student)]
-    # The method is told the number of classes: the number of planted misconceptions.
+    # The model needs to know the number of classes. It is told the true number of groups: the
+    # number of planted misconceptions.
     model = LatentDirichletAllocation(N_PLANTED, max_iter=10, random_state=0).fit(is_chosen)
     n_chosen = np.asarray(is_chosen.sum(axis=0))
     share_by_class = share_of_question(model.components_)
     share_of_all = share_of_question(n_chosen[np.newaxis])
-    # The factor by which each class raises the share of each option, shape (classes, items).
+    # The share of each option in each class, divided by its share in all students, shape
+    # (classes, items).
     factor = share_by_class / np.maximum(share_of_all, SMALLEST_DIVISOR)
     factor[:, n_chosen < MIN_CHOSEN] = 0
     best_class = factor.argmax(axis=0)
@@ -215,8 +221,8 @@ def tidy(label: IntArray, strength: FloatArray) -> IntArray:
     """
     in_groups = np.flatnonzero(label >= 0)
     strongest_first = in_groups[np.argsort(-strength[in_groups], kind="stable")]
-    # Options of the same question in the same group get the same number here. np.unique returns the
-    # position of the first option with each number, which is the strongest one.
+    # Options of the same question in the same group get the same number. `np.unique` returns the
+    # position of the first option with each number, which is the strongest of them.
     question = strongest_first // N_OPTIONS
     group_and_question = label[strongest_first] * len(label) + question
     _, first = np.unique(group_and_question, return_index=True)
@@ -269,8 +275,9 @@ def main() -> None:
     answers, planted = misconception_map.simulate_planted(parser.parse_args().seed)
     # The planted groups, in the same form as the groups that a method finds.
     planted_group = misconception_map.number_planted(np.unique(answers["QuestionId"]), planted)
-    # The wrong answers of three sets of students: methods find groups in the answers `finding`, the
-    # answers `choosing` decide a method's setting, and the remaining answers measure the groups.
+    # The wrong answers of three sets of students. A method finds groups in `prepared.finding`, and
+    # `prepared.choosing` decides which setting of the method is best. The answers of the remaining
+    # students measure the groups.
     prepared = misconception_map.prepare(answers, 0)
     measured = misconception_map.measure(prepared, planted_group)
     print(misconception_map.row("what is planted", planted_group, measured))

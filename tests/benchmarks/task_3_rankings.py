@@ -34,7 +34,7 @@ def main() -> None:
         # The random ranking reads no answers.
         if name != "random":
             flags += ["--input_dir", str(data_dir / layout.TRAIN_DIR.name)]
-        # Only these rankings read metadata.
+        # Only the rank averages and the ranking by confidence read metadata.
         if name.startswith(("rank_average", "confidence")):
             flags += ["--metadata_dir", str(data_dir / layout.METADATA_DIR.name)]
         with tempfile.TemporaryDirectory() as output_dir:

@@ -36,6 +36,7 @@ from running import load_module
 from tqdm import tqdm
 
 N_QUESTIONS = 948
+# The accuracy is measured after these numbers of questions.
 CHECKPOINTS = (1, 3, 5, 10)
 # catsim takes no negative discriminations.
 MIN_SLOPE = 0.05
@@ -98,11 +99,11 @@ def main() -> None:
 
 
 def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
-    """Fit a model with one ability, as catsim needs it, in the form of the model `full`.
+    """Fit a model with one ability, as catsim needs it; put its parameters in a copy of `full`.
 
     `full` is the model of `task_4/item_response`, whose logit is slopes · ability + intercept. It
-    has parts that catsim lacks, which are set to 0 here: the effects of quizzes
-    (`quiz_covariance`), and the predictions from the list of questions that a student has answered
+    also has parameters for what catsim cannot do, which are set to 0 here: the effects of quizzes
+    (`quiz_covariance`), and what the model infers from which questions a student has answered
     (`mask_weights`, `completion`).
     """
     fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
@@ -120,8 +121,9 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     # Raise negative and very small slopes to MIN_SLOPE: catsim takes no negative slopes.
     slope = np.maximum(slope, MIN_SLOPE)
     mean_ability = ability.mean()
-    # Move the abilities so that their mean is 0. The new logit is slope · (ability − mean) +
-    # intercept. It equals the old logit if intercept = slope · mean − difficulty.
+    # The prior of the ability in `full` has the mean 0. So subtract the mean from each ability: the
+    # logit becomes slope · (ability − mean) + intercept. It stays equal to slope · ability −
+    # difficulty if intercept = slope · mean − difficulty.
     intercept = slope * mean_ability - questions.difficulty
     return replace(
         full,

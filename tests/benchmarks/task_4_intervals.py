@@ -35,8 +35,8 @@ def main() -> None:
     cli.parser(__doc__).parse_args()
     sessions = ask_held_out_students()
     print(f"{len(sessions)} students, {N_ASKED} questions")
-    # The number of hidden answers that are right: draws from the model's prediction, shape
-    # (students, draws), and the true number, shape (students,).
+    # How many of a student's hidden answers are right: random numbers that are drawn from the
+    # model's prediction, shape (students, draws), and the true number, shape (students,).
     drawn_counts = np.array([session.hidden_counts for session in sessions])
     true_count = np.array([session.hidden_truth.sum() for session in sessions])
     print("| range of the number of hidden answers that are right | holds it for |")
@@ -47,7 +47,8 @@ def main() -> None:
         low, high = np.quantile(drawn_counts, quantiles, axis=1)
         contains_truth = (low <= true_count) & (true_count <= high)
         print(f"| {coverage:.0%} | {contains_truth.mean():.1%} |")
-    # Shape (students, N_ASKED + 1): before the first question and after each question.
+    # The standard error of each student's ability, before the first question and after each
+    # question, shape (students, N_ASKED + 1).
     errors = np.array([session.steps["error"] for session in sessions])
     print("standard error of the ability, mean over the students:")
     print(", ".join(f"{n}: {error:.2f}" for n, error in enumerate(errors.mean(axis=0))))
@@ -71,10 +72,10 @@ def ask_held_out_students() -> list[Any]:
     n_questions = reference.is_correct.shape[1]
     with tempfile.TemporaryDirectory() as folder:
         train.fit(train_answers, n_questions).save(Path(folder))
-        # A folder of weights also holds the code of the model.
+        # `load_bank` expects the code of the model beside its weights.
         shutil.copy(package / "model.py", folder)
         bank = ability.load_bank(Path(folder))
-    # Each mask is a random choice of the answers to hide. Take the first mask.
+    # Each mask is a random choice of the answers to hide. One mask is enough: take the first.
     mask = next(iter(reference.targets))
     all_students = range(len(reference.student))
     session_by_student = ability.ask(bank, reference, mask, all_students, N_ASKED)

@@ -107,9 +107,10 @@ def print_scores(
 
 
 def read_games(*, is_public: bool, few_answers: bool) -> list[tuple[pd.DataFrame, Reference]]:
-    """Return training answers, together with games of students who are held out of these answers.
+    """Return pairs of training answers and of answers of other students, who play the games.
 
-    The result has one item for the public test set, or an item for each of five folds.
+    In a game, a model asks these other students questions and predicts some of their answers. There
+    is one pair for the public test set, or a pair for each of five folds.
     """
     folder = real_data_dir() / "eedi_tasks_3_4"
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
@@ -121,10 +122,11 @@ def read_games(*, is_public: bool, few_answers: bool) -> list[tuple[pd.DataFrame
 
 
 def forget_answered_mask(model: Any) -> Any:
-    """Return a model that does not use which questions a student has answered.
+    """Return a copy of a model that does not use which questions a student has answered.
 
-    Two regressions use this: `mask_weights` predicts abilities, and `completion` predicts which
-    further questions the student has answered. Zeros switch both off.
+    The model has the coefficients of two regressions on these questions: `mask_weights` predicts
+    abilities, and `completion` predicts which further questions the student has answered. Zeros in
+    their place switch both regressions off.
     """
     return replace(model, mask_weights=0 * model.mask_weights, completion=0 * model.completion)
 
@@ -132,11 +134,11 @@ def forget_answered_mask(model: Any) -> Any:
 def split_folds(
     answers: pd.DataFrame, *, few_answers: bool
 ) -> list[tuple[pd.DataFrame, Reference]]:
-    """Return for each of five folds the training answers and the games of the held-out students.
+    """Return for each of five folds the training answers, and the answers of the held-out students.
 
-    With `few_answers`, only held-out students with few answers take part. Otherwise all held-out
-    students take part. Training students have more answers than test students. So some answers of
-    the held-out students are then left out, until they have about as many answers as test students.
+    All students here are training students, who have more answers than the test students of the
+    official data. The held-out students must have about as many answers as test students. So either
+    only those with few answers are kept (`few_answers`), or each of them keeps only some answers.
     """
     rng = np.random.default_rng(7)
     student_ids, student = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
@@ -170,17 +172,18 @@ def reduce_to_size_of_test_students(
 ) -> pd.DataFrame:
     """Keep whole quizzes of each student: about as many answers as test students have.
 
-    The data do not name quizzes. Questions of one quiz are mostly answered by the same students, so
-    questions are similar if the same students answered them. For each student, one answered
-    question is drawn at random. The student keeps the answers to the questions that are most
-    similar to it.
+    The data do not name quizzes. But the questions of a quiz are mostly answered by the same
+    students, so two questions count as similar if the same students answered them. For each
+    student, one answered question is drawn at random. The student keeps the answers to the
+    questions that are most similar to the drawn one.
     """
     # Students and questions of the answers, both numbered from 0.
     student_ids, student = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     question = answers["QuestionId"].to_numpy()
     answered = np.zeros((len(student_ids), N_QUESTIONS), np.float32)
     answered[student, question] = 1
-    # How similar every two questions are, shape (questions, questions).
+    # The similarity of each question (row) to each other question (column): the cosine of who
+    # answered them.
     _n_together, similarity = answered_mask.count_together(answered)
     # Draw how many answers each student keeps: the minimum plus an exponentially distributed
     # number. The mean is the same as in the public test set.
@@ -205,9 +208,9 @@ def score(
 ) -> tuple[npt.NDArray[np.float64], float]:
     """Play all games; return the accuracy with each mask, and the median seconds of a game.
 
-    `models` has a model for each fold of the students, and `references` has the students of the
-    fold with their masks. There is a game for each fold and mask, see `play_game`. The accuracy
-    with a mask counts the targets of all folds.
+    For each fold, `models` has the model, and `references` has the answers of the held-out students
+    with their masks. A mask says which answers are to be predicted (targets). There is a game for
+    each fold and mask, see `play_game`. The accuracy with a mask counts the targets of all folds.
     """
     accuracies = []
     seconds = []

@@ -11,8 +11,9 @@ from task_4_models import as_answers, full_model, load_package, plain_model
 
 PACKAGE, TRAIN = load_package("item_response", "train_model")
 (PARTIAL_VAE,) = load_package("pytorch")
-# If targets may be asked, the reward of a question has a second term: this weight times the
-# probability that the answer to the question is predicted wrongly.
+# The partial VAE asks the question with the largest reward. If targets (the answers to predict) may
+# be asked, the reward has a second term: this weight times the probability that the answer to the
+# question is predicted wrongly.
 UNCERTAINTY_WEIGHT = 20
 
 
@@ -20,11 +21,12 @@ def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
     """Return an item response model, and the outcomes of simulated students.
 
     The model has 60 questions, two abilities of each student, and a guessing probability of 0.2.
-    Every student has answered all questions; the outcomes have the shape (students, 60). `shift` is
-    added to the logits from which the outcomes are drawn, but the model has no shift.
+    Every student has answered all questions; the outcomes have the shape (students, 60). The
+    outcomes are drawn from the logits of the model plus `shift`. With a `shift` above 0, the
+    students are better than the model expects.
     """
     rng = np.random.default_rng(seed)
-    # The two slopes of a question are similar. Some questions have larger slopes than others.
+    # Questions differ in the size of their two slopes: an exponential number multiplies both.
     slopes = rng.exponential(0.9, (60, 1)) * rng.normal(1, 0.5, (60, 2))
     intercept = rng.normal(0.3, 0.8, 60)
     model = plain_model(PACKAGE, slopes.clip(-2.5, 2.5), intercept=intercept, guessing=0.2)
@@ -96,8 +98,9 @@ def test_most_of_a_common_shift_is_estimated_within_one_game(shift: float) -> No
 def partial_vae(n_questions: int, completion: float) -> Any:
     """Return a partial VAE with random weights, to test which questions it chooses.
 
-    The model describes a student by a latent vector z of three numbers. A student may have hidden
-    answers to questions that may not be asked. With `completion` 0 the model expects no such
+    The model describes a student by a latent vector z of three numbers. It knows which questions a
+    student may be asked, because the student has answered them. The student may also have answered
+    other questions, whose answers are hidden. With `completion` 0, the model expects no hidden
     answers; the larger the number, the more it expects.
     """
     rng = np.random.default_rng(0)
@@ -117,8 +120,9 @@ def partial_vae(n_questions: int, completion: float) -> Any:
         "precision": 0.1 + rng.normal(size=(n_questions, 2, 3)) ** 2,
         # The precision of z before any answer.
         "prior_precision": 0.5 + rng.normal(size=3) ** 2,
-        # From which questions a student has answered, the model infers the mean of z before any
-        # answer is seen (`mask_mean`, `mask_weights`) and the hidden answers (`completion`).
+        # The model knows which questions a student has answered. Before it sees any answer, it
+        # infers two things from this: the mean of z, by `mask_mean` and `mask_weights`, and the
+        # further questions to which the student has hidden answers, by `completion`.
         "mask_mean": 0.1 * rng.normal(size=n_questions),
         "mask_weights": rng.normal(size=(n_questions, 3)),
         "completion": rng.uniform(0, completion / n_questions, (n_questions, n_questions)),
@@ -128,23 +132,25 @@ def partial_vae(n_questions: int, completion: float) -> Any:
 
 
 class Inference(NamedTuple):
-    """What a model infers before any answer is seen."""
+    """What a model infers before it sees any answer, only from which questions are answered."""
 
-    # How likely each answer is a target (an answer to predict), shape (students, questions).
+    # How likely it is that a student's answer to a question must be predicted (that it is a
+    # target), shape (students, questions).
     target_weight: Any
-    # Mean of the abilities, shape (students, dimensions).
+    # Expected abilities of each student, shape (students, dimensions).
     mean_ability: Any
-    # Whether the model concludes that the targets may be asked.
+    # Whether the model concludes that a student may be asked the questions of the targets.
     targets_may_be_asked: bool
 
 
 def infer_from_mask(mask: Any, model: Any) -> Inference:
     """Return what a model infers before any answer, only from which questions a student answered.
 
-    In task 4, students are asked questions, and the model must predict some answers, the targets.
-    The mask says which questions a student may be asked; the student has answered all of these. By
-    one rule, the targets are answers to questions in the mask. By another rule, they are hidden
-    answers to further questions. The model is not told which rule holds, and infers the rule.
+    In task 4, a model asks students questions, and must predict some of their answers, the targets.
+    The mask says which questions a student may be asked; the student has answered all of these.
+    There are two rules. By one rule, the targets are answers to questions in the mask, so that the
+    model may ask for them. By the other rule, the targets are hidden: they are answers to further
+    questions, outside the mask. The model is not told which rule holds, and must infer it.
 
     Parameters
     ----------
@@ -162,19 +168,20 @@ def infer_from_mask(mask: Any, model: Any) -> Inference:
     # packages, a probability below 0.3 counts as 0.
     p_hidden = np.where(mask, 0, mask @ completion).clip(max=1)
     p_hidden[p_hidden < 0.3] = 0
-    # If there are almost no hidden answers, the targets must be in the mask. In both packages, this
-    # means fewer hidden answers than 5 % of the answers in the mask.
+    # Hidden answers would be the targets. If hardly any are expected, the targets must be in the
+    # mask instead. "Hardly any" is less than 5 % of the number of answers in the mask, in both
+    # packages.
     targets_may_be_asked = p_hidden.sum() < 0.05 * mask.sum()
     if targets_may_be_asked:
         p_hidden[:] = 0
-    # A student's targets are the hidden answers. If a student has none, all answers in the
-    # student's mask are equally likely to be targets.
+    # A student's targets are the hidden answers. If no hidden answers are expected of a student,
+    # each answer in the student's mask is equally likely to be a target.
     has_hidden = p_hidden.any(axis=1, keepdims=True)
     target_weight = np.where(has_hidden, p_hidden, mask)
 
-    # A linear regression predicts the abilities from which questions the student has answered.
-    # These are the questions in the mask, and questions with a probable hidden answer. The row of
-    # each student is a vector that is scaled to the length 1.
+    # A linear regression predicts a student's abilities from the questions that the student has
+    # answered or probably answered. Its input is a vector with 1 for these questions and 0 for all
+    # others, scaled to the length 1.
     probably_answered = mask | (p_hidden > 0.5)
     n_answered = probably_answered.sum(axis=1, keepdims=True)
     scaled_mask = probably_answered / np.sqrt(n_answered)
@@ -186,9 +193,10 @@ class ModelPackage(NamedTuple):
     """A package in task_4/ and how it is tested."""
 
     module: Any
-    # Makes a model, given its number of questions and a number `completion`. A student may have
-    # hidden answers to questions that may not be asked. With `completion` 0 the model expects no
-    # such answers; the larger the number, the more it expects.
+    # Makes a model, given its number of questions and a number `completion`. Besides the questions
+    # that a student may be asked, the student may have answered further ones, whose answers are
+    # hidden. With `completion` 0, the model expects no hidden answers; the larger the number, the
+    # more it expects.
     make_model: Callable[[int, float], Any]
     # Turns a NumPy array into an array of the model's library, NumPy or PyTorch.
     convert: Callable[[Any], Any]
@@ -237,8 +245,8 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     A new question, about which the model knows nothing, is predicted like an average question.
     """
     package = PACKAGES[name]
-    # With the completion 0.0, the model expects no hidden answers, i.e. no answers to questions
-    # that may not be asked.
+    # With 0.0 as `completion`, the model expects that a student has answered no questions besides
+    # those that may be asked.
     model = package.make_model(30, 0.0)
 
     by_30_questions = predict_three_students(package, model, n_questions=30)
@@ -262,13 +270,13 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
 
 
 class Beginning(NamedTuple):
-    """Six students before any answer."""
+    """What a model knows of six students before it sees any answer."""
 
     posterior: Any
     # Whether each student may be asked each of 30 questions, shape (6, 30).
     askable: Any
-    # How likely each student's answer to each question is a target (an answer to predict), shape
-    # (6, 30).
+    # How likely it is that a student's answer to a question must be predicted (that it is a
+    # target), shape (6, 30).
     target_weight: Any
 
 
@@ -294,19 +302,20 @@ def check_beginning(name: str, model: Any, posterior: Any, expected: Inference) 
 
 
 def begin_with_six_students(name: str, targets_may_be_asked: bool) -> Beginning:
-    """Return six students before any answer, with their posterior by the model of a package.
+    """Return what the model of a package knows of six students before it sees any answer.
 
-    The model is not told whether the targets, the answers to be predicted, may be asked. The model
-    concludes this from which questions may be asked. For these six students, the conclusion must be
-    `targets_may_be_asked`.
+    The targets are the answers that the model must predict. It is not told whether it may ask the
+    questions of the targets. It concludes this from the questions that it may ask each student. For
+    the six students here, the conclusion must be `targets_may_be_asked`.
     """
     package = PACKAGES[name]
-    # With completion 1.4, the model expects many hidden answers outside the askable questions.
+    # With 1.4 as `completion`, the model expects that a student has answered many questions besides
+    # the askable ones. Those answers are hidden.
     model = package.make_model(30, 1.4)
-    # If 97 % of the questions are askable, hardly any question is left whose answer could be
-    # hidden. So the model concludes that the targets are among the askable questions. If 50 % of
-    # the questions are askable, the model concludes that the targets are hidden. Student 3 may be
-    # asked all questions, so this student certainly has no hidden answer.
+    # If 97 % of the questions are askable, hardly any other question is left. So the model must
+    # conclude that the targets are answers to askable questions. If 50 % of the questions are
+    # askable, it must conclude that the targets are hidden. Student 3 may be asked all questions,
+    # so this student certainly has no hidden answer.
     share_askable = 0.97 if targets_may_be_asked else 0.5
     askable = np.random.default_rng(11).random((6, 30)) < share_askable
     askable[3] = True
@@ -358,10 +367,11 @@ def reward_terms(
     """Return the two terms of the reward by which the partial VAE chooses a question.
 
     The first term is the movement: how far an answer to the question is expected to move the
-    predictions of the targets. It is half the expected squared change of the targets' logits. To
-    compute it, each of the two outcomes is observed in turn. The change of a logit counts more if
-    its question is likely to be a target (`target_weight`, of shape (students, questions)). It also
-    counts more if the logit is near the boundary above which a right answer is predicted.
+    predictions of the targets, the answers that must be predicted. It is half the expected square
+    of the change of a logit, as a weighted sum over all questions. The weight is large if the
+    answer to the question is likely to be a target (`target_weight`, of shape (students,
+    questions)). It is also large if the logit is near the boundary above which a right answer is
+    predicted.
 
     The second term is the probability that the answer to the question itself is predicted wrongly.
     """
@@ -372,6 +382,7 @@ def reward_terms(
 
     p_right = float(posterior.predict()[row, question])
     movement = 0.0
+    # To find the expectation, let a copy of the posterior observe each of the two outcomes.
     for is_right, p_outcome in ((0, 1 - p_right), (1, p_right)):
         after = copy.deepcopy(posterior)
         after.observe(torch.tensor([row]), torch.tensor([question]), torch.tensor([is_right]))
@@ -389,9 +400,9 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
 ) -> None:
     """Three questions are chosen for each of six students, by the formula of `reward_terms`.
 
-    The reward is how far an answer is expected to move the predictions of the targets. If targets
-    may be asked, the uncertainty of the answer is added. The choice of the item response model is
-    tested in test_strategies.py.
+    The targets are the answers that must be predicted. The reward of a question is how far its
+    answer is expected to move these predictions. If targets may be asked, the uncertainty of the
+    answer is added. test_strategies.py tests the questions that the item response model chooses.
     """
     posterior, askable, target_weight = begin_with_six_students("pytorch", targets_may_be_asked)
     rng = np.random.default_rng(11)
@@ -403,8 +414,8 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
         movement, uncertainty = reward_terms(posterior, target_weight, row, question)
         if not targets_may_be_asked:
             return movement
-        # The question may be a target itself. Asking a target makes its prediction certain, which
-        # helps most if the answer is uncertain.
+        # The answer to the question may be a target itself. Once it is known, its prediction is
+        # certain. This helps most if the answer is uncertain before.
         return movement + UNCERTAINTY_WEIGHT * uncertainty
 
     for _ in range(3):
@@ -415,11 +426,12 @@ def test_the_partial_vae_selects_the_question_with_the_largest_reward(
             rewards = {question: expected_reward(row, question) for question in askable_questions}
             largest_reward = max(rewards.values())
             assert rewards[selected[row]] == pytest.approx(largest_reward, rel=0.01)
-            # Most questions have a clearly lower reward, so the assertion above would notice
-            # another choice.
+            # At least half of the questions have a clearly lower reward, so the assertion above
+            # would fail if one of them were chosen.
             assert np.median(list(rewards.values())) < 0.8 * largest_reward
 
-        # Reveal random answers to the chosen questions. Known answers are no targets any more.
+        # Reveal random outcomes of the chosen questions. A known answer need not be predicted, so
+        # its target weight becomes 0.
         questions_asked |= set(selected)
         outcomes = rng.integers(2, size=6)
         posterior.observe(torch.tensor(rows), torch.tensor(selected), torch.tensor(outcomes))

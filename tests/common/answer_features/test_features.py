@@ -27,9 +27,9 @@ from sklearn.metrics import roc_auc_score
 Read = Callable[..., tuple[Pairs, Known]]
 # Number of pairs to predict in the tests with metadata.
 N_TEMPLATE = 40
-# Number of students in the tests of similar questions and nearest answers.
+# Number of students in the tests of `similar_questions` and `visit_nearest`.
 N_STUDENTS = 20
-# Modules whose limits on memory and work these tests change.
+# Modules that limit their memory and their work by constants. The tests change these constants.
 NEAREST = "common.answer_features.nearest_answers"
 SIMILAR = "common.answer_features.similar_questions"
 
@@ -52,8 +52,9 @@ def read_world(
     """Write tables of metadata to a folder, and read answers together with the metadata.
 
     The last `n_template` answers become the pairs to predict (the template), and all others the
-    training answers, whose outcomes are known. Each table is given by the name of the constant in
-    `layout` that holds the name of the table's file, such as SUBJECT_METADATA.
+    training answers, whose outcomes are known. A key of `metadata` says which table it holds: the
+    key is the name of the constant in `layout`, such as SUBJECT_METADATA, whose value is the name
+    of the table's file.
     """
     for constant, content in metadata.items():
         file_name = getattr(layout, constant)
@@ -102,7 +103,7 @@ def world(simulated_kit: Path) -> World:
 
 
 def template_features(pairs: Pairs, known: Known, *groups: str) -> pd.DataFrame:
-    """Return features of the pairs to predict."""
+    """Return features of the pairs to predict; `groups` names groups such as "rates"."""
     return table(pairs, known, np.arange(len(known.rows), len(pairs)), groups)
 
 
@@ -143,7 +144,10 @@ def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
 
 
 def test_rates_of_students_by_hand(few_answers: tuple[Pairs, Known]) -> None:
-    """The rate is Σ (outcome − question's rate) / (n + 5) over the student's n answers."""
+    """A student's rate is Σ (outcome − rate of the question) / (n + 5) over the n answers.
+
+    The outcome is 1 for a right answer and 0 for a wrong one.
+    """
     rates = template_features(*few_answers, "rates")
 
     # Student 6 has answered only question 10, and is right. Both answers to question 10 are right;
@@ -159,8 +163,8 @@ def test_options_of_a_question_without_answers_are_ranked_by_their_popularity(
     few_answers: tuple[Pairs, Known],
 ) -> None:
     _, known = few_answers
-    # Two answers chose option 1, two option 4, and none option 2 or 3. Options that were
-    # chosen equally often keep their order.
+    # In the training answers, options 1 and 4 were chosen twice each, and options 2 and 3 never.
+    # Options that were chosen equally often keep their order.
     number_of_question_13 = 3
     assert known.outcome_of_option[number_of_question_13].tolist() == [0, 2, 3, 1]
 
@@ -208,7 +212,8 @@ def distractors(read: Read) -> Distractors:
         known=known,
         found=template_features(pairs, known, "distractors"),
         question=pairs.numbers["question"][-n_template:],
-        # The index of a shuffled answer is its position in `preferred`.
+        # `preferred` has the order before shuffling. The index of `shuffled` tells the position of
+        # each answer in that order.
         preferred=preferred[shuffled.index[-n_template:]],
     )
 
@@ -267,7 +272,8 @@ def test_without_a_tree_a_subject_s_level_is_its_position_in_the_list_of_a_quest
 def draw_questions_with_sorted_branches(world: World) -> pd.DataFrame:
     """Return metadata of questions 0 to 99: each question has a branch of the tree of subjects.
 
-    The list of a question begins with the root, so that a subject's position is its level.
+    The list of a question begins with the root of the tree, at level 0, and goes down one level at
+    a time. So the position of a subject in the list is its level.
     """
     level_of_subject = world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level
     lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
@@ -295,8 +301,8 @@ class TwoQuizzes:
     features_at_question_6: pd.Series
 
     @property
-    def third_option(self) -> int:
-        """Rank of option 3 at question 0; the right option has rank 0."""
+    def rank_of_option_3(self) -> int:
+        """The rank of option 3 of question 0: 0 for the right option, 1 to 3 for wrong ones."""
         return int(self.known.outcome_of_option[0, 2])
 
 
@@ -336,26 +342,27 @@ def two_quizzes(read: Read) -> TwoQuizzes:
 def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
     """Student 0 has the habit of choosing option 3 in the first quiz only.
 
-    The options of a question have the positions 1 to 4. They also have ranks; the right option has
-    rank 0. The feature habit_15_k is about the position of the option of rank k at the question to
-    predict. It says how much more often than usual the student has chosen this position at other
-    questions. The weight of each answer is the 15th power of the similarity between its question
-    and the question to predict.
+    A student may prefer a position in the list of options: option 3 has position 3. The options of
+    a question also have ranks: 0 for the right option, 1 to 3 for the wrong ones. The feature
+    habit_15_k takes the option with rank k at the question to predict. It says how much more often
+    than usual the student has chosen the position of this option at other questions. An answer to
+    another question counts with the 15th power of the similarity between the two questions.
     """
     in_first_quiz = two_quizzes.features_at_question_0
     in_second_quiz = two_quizzes.features_at_question_6
-    assert in_first_quiz[f"habit_15_{two_quizzes.third_option}"] > 0.5
-    # A position that is chosen more often than usual takes its choices from other positions.
+    assert in_first_quiz[f"habit_15_{two_quizzes.rank_of_option_3}"] > 0.5
+    # The four features add up to 0: a student who chooses one position more often than usual
+    # chooses the other positions less often.
     habits = [in_first_quiz[f"habit_15_{rank}"] for rank in range(4)]
     assert sum(habits) == pytest.approx(0, abs=1e-5)
-    third_option_at_question_6 = int(two_quizzes.known.outcome_of_option[6, 2])
-    assert abs(in_second_quiz[f"habit_15_{third_option_at_question_6}"]) < 0.5
+    rank_at_question_6 = int(two_quizzes.known.outcome_of_option[6, 2])
+    assert abs(in_second_quiz[f"habit_15_{rank_at_question_6}"]) < 0.5
 
 
 def test_the_nearest_answers_tell_their_options(two_quizzes: TwoQuizzes) -> None:
     found = two_quizzes.features_at_question_0
     nearest = [found[f"near_option_{nth}"] for nth in range(4)]
-    assert nearest == [two_quizzes.third_option] * 4
+    assert nearest == [two_quizzes.rank_of_option_3] * 4
 
 
 def test_features_place_are_the_positions_of_the_options(two_quizzes: TwoQuizzes) -> None:
@@ -436,12 +443,12 @@ class Joined:
 
     pairs: Pairs
     known: Known
-    # The training answers, then the pairs to predict, with their metadata.
+    # A row for each training answer, and then for each pair to predict, with its metadata.
     rows: pd.DataFrame
 
     @property
     def asked(self) -> pd.DataFrame:
-        """The rows to predict, which are the last ones."""
+        """The rows of the pairs to predict, which are the last rows."""
         return self.rows[-N_TEMPLATE:]
 
     @property
@@ -450,7 +457,7 @@ class Joined:
         return self.rows[:-N_TEMPLATE]
 
     def features(self, *groups: str) -> pd.DataFrame:
-        """Return features of the rows to predict."""
+        """Return features of the pairs to predict."""
         return template_features(self.pairs, self.known, *groups)
 
 
@@ -458,9 +465,10 @@ class Joined:
 def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joined:
     """Return the simulated answers of two school classes, as the kit and as pandas join them.
 
-    Tests share these data and must not change them. Features are named after columns: the rate
-    "student_quiz" groups answers by the columns "student" and "quiz". So the joined rows get
-    columns with these short names.
+    Both add metadata to each answer, for instance its date and its quiz. Tests share these data and
+    must not change them. The kit has short names for columns, which its features contain: the
+    feature student_quiz_rate groups answers by student and quiz. So the rows that pandas joins get
+    columns with the same short names.
     """
     world = load_world(simulated_kit)
     folder = tmp_path_factory.mktemp("joined")
@@ -476,7 +484,8 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     rows["scheme"] = rows.SchemeOfWorkId
     for level in (1, 2, 3):
         rows[f"subject_{level}"] = rows.QuestionId.map(find_subjects(world, level))
-    # Pairs to predict have no outcome, and so no residual.
+    # The residual of a training answer is its outcome minus the expected outcome. The pairs to
+    # predict have no known outcomes, and so no residuals.
     rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, rows)
 
@@ -494,8 +503,9 @@ def find_subjects(world: World, level: int) -> pd.Series:
     return subject[is_of_level].groupby("QuestionId").last()
 
 
-# For each group of features, the columns of its rates. For example, the rate student_quiz of a pair
-# is the mean residual of the training answers of the same student in the same quiz.
+# For each group of features, the columns of its rates. For example, the rate of a pair by student
+# and quiz is the mean residual of the training answers of the same student in the same quiz. A
+# residual is an outcome minus the expected outcome.
 COLUMNS_OF_RATES = {
     "quiz": [["student", "quiz"], ["question", "quiz"], ["quiz"]],
     "classes": [
@@ -512,11 +522,11 @@ COLUMNS_OF_RATES = {
 
 @pytest.mark.parametrize("group", COLUMNS_OF_RATES)
 def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
-    """A rate is (sum of residuals) / (count + 5) over training answers that resemble a pair.
+    """The rate of a pair to predict is (sum of residuals) / (count + 5).
 
-    For example, the rate student_quiz of a pair to predict is taken over the answers of the same
-    student in the same quiz. The rate is NaN if the pair lacks a value that the rate needs, such as
-    its quiz.
+    The sum is over the training answers that resemble the pair. For example, the feature
+    student_quiz_rate sums over the answers of the same student in the same quiz. The rate is NaN if
+    the pair lacks a value that the rate needs, such as its quiz.
     """
     found = joined.features(group)
     for columns in COLUMNS_OF_RATES[group]:
@@ -525,7 +535,7 @@ def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str
         of_pairs = joined.asked[columns].merge(sums, how="left", on=columns)
         # A pair that no training answer resembles has no row in `sums`: its sum and count are 0.
         of_pairs = of_pairs.fillna({"sum": 0, "count": 0})
-        # `where` writes NaN for a pair that lacks a value; NaN in `count` makes the rate NaN, too.
+        # If a pair lacks a value, such as its quiz, its count is NaN, and so is its rate.
         has_all_values = joined.asked[columns].notna().all(axis=1).to_numpy()
         count = of_pairs["count"].where(has_all_values)
         rate = of_pairs["sum"] / (count + 5)
@@ -584,7 +594,8 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     found = joined.features("quiz")
     known = joined.known
     train = joined.train
-    # Check only the first pair to predict. The last `N_TEMPLATE` of all pairs are to be predicted.
+    # Check only the first pair to predict. `joined.pairs` holds the training answers first, then
+    # the `N_TEMPLATE` pairs to predict.
     pair = joined.asked.iloc[0]
     question_to_predict = joined.pairs.numbers["question"][-N_TEMPLATE]
     rank = known.outcome_of_option[question_to_predict, option - 1]
@@ -603,10 +614,10 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
 ) -> None:
     """Features describe the student's answers just before and after the pair to predict.
 
-    The feature before_1 is the residual of the last answer before the pair, and before_1_option is
-    the option that this answer chose. The option is given by the rank that the same option has at
-    the question to predict, where the right option has rank 0. For example, before_1_option is 0 if
-    the answer chose option 3, and option 3 is right at the question to predict.
+    The feature before_1 is the residual of the student's last answer before the pair. The feature
+    before_1_option tells which option this answer chose. It does not hold the number of the option,
+    but the rank that this number has at the question to predict: 0 for the right option. For
+    example, it is 0 if the answer chose option 3, and option 3 is right at the question to predict.
 
     The features after_1 and after_1_option describe the next answer. An answer with the same date
     as the pair counts as later. Without an nth answer, the features are NaN.
@@ -616,7 +627,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     for i, pair in enumerate(joined.asked.itertuples()):
         in_quiz = train[(train.UserId == pair.UserId) & (train.QuizId == pair.QuizId)]
         in_quiz = in_quiz.sort_values("date", kind="stable")
-        # Both tables begin with the answer that is nearest to the pair in time.
+        # In each of the two tables, the answer nearest in time to the pair comes first.
         before = in_quiz[in_quiz.date < pair.date][::-1]
         after = in_quiz[in_quiz.date >= pair.date]
         for name, answers in (("before", before), ("after", after)):
@@ -646,9 +657,10 @@ def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> 
     asked = joined.asked
     stated = joined.rows.dropna(subset="Confidence")
     by_student = stated.groupby("UserId").Confidence.agg(["sum", "count"])
-    # The sum and the count of the student of each pair to predict.
+    # For each pair to predict, the sum and the number of its student's stated confidences.
     of_pairs = by_student.reindex(asked.UserId)
-    # A student's mean is shrunk towards the mean of all answers, with the weight of five answers.
+    # A student's mean confidence is shrunk towards the mean over all answers, which gets the weight
+    # of five answers.
     usual = (of_pairs["sum"] + 5 * stated.Confidence.mean()) / (of_pairs["count"] + 5)
     above_usual = asked.Confidence.to_numpy() - usual.to_numpy()
 
@@ -680,7 +692,11 @@ def test_a_template_without_answer_ids_has_no_circumstances(
 
 @dataclass(frozen=True)
 class Nearest:
-    """Random known answers and pairs to predict, and what the functions under test return."""
+    """Random pairs, and what `similar_questions` and `visit_nearest` find for them.
+
+    A pair is a student and a question: half of the pairs are known answers, the others are to be
+    predicted.
+    """
 
     # Whether a student has a known answer or a pair to predict, shape (students, questions).
     has_pair: np.ndarray
@@ -700,14 +716,16 @@ class Nearest:
     neighbours: np.ndarray
     # The similarity of each of `neighbours`, of the same shape.
     similarity: np.ndarray
-    # `visit_nearest` passes its results to a function, for a block of pairs to predict at a time.
-    # The next three arrays hold these results, with an item or a row for each pair to predict.
+    # `visit_nearest` visits the pairs to predict in an order of its own. The next three arrays have
+    # this order.
 
-    # The column of the pair in `asked`.
-    rows: np.ndarray
-    # The columns in `known` of the pair's nearest answers, shape (pairs to predict, nearest).
-    answers: np.ndarray
-    # The similarity of the questions of `answers`, of the same shape.
+    # Which column of `asked` is visited, shape (pairs to predict,).
+    asked_columns: np.ndarray
+    # The nearest answers of the visited pair: their columns in `known`, or -1 where there is no
+    # further answer. Shape (pairs to predict, nearest).
+    answer_columns: np.ndarray
+    # How similar the question of each nearest answer is to the question of the visited pair, or 0
+    # where there is no answer. Shape (pairs to predict, nearest).
     answer_similarity: np.ndarray
 
 
@@ -736,11 +754,12 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
         student, question = pairs
         neighbours, similarity = similar_questions(student, question, N_STUDENTS, n_questions)
 
-    # For each block, the three arrays that `visit_nearest` passes to `visit`.
+    # `visit_nearest` visits a block of pairs at a time: it calls `visit` with three arrays, which
+    # `blocks` collects.
     blocks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
-    def visit(rows: np.ndarray, answers: np.ndarray, answer_similarity: np.ndarray) -> None:
-        blocks.append((rows, answers, answer_similarity))
+    def visit(columns: np.ndarray, answer_columns: np.ndarray, similarity: np.ndarray) -> None:
+        blocks.append((columns, answer_columns, similarity))
 
     with patch.multiple(NEAREST, _MAX_CELLS=max_cells):
         visit_nearest(
@@ -752,7 +771,8 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
             n_nearest=n_nearest,
             visit=visit,
         )
-    rows, answers, answer_similarity = map(np.concatenate, zip(*blocks, strict=True))
+    arrays = map(np.concatenate, zip(*blocks, strict=True))
+    asked_columns, answer_columns, answer_similarity = arrays
     return Nearest(
         has_pair=has_pair,
         known=known,
@@ -762,8 +782,8 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
         max_products=max_products,
         neighbours=neighbours,
         similarity=similarity,
-        rows=rows,
-        answers=answers,
+        asked_columns=asked_columns,
+        answer_columns=answer_columns,
         answer_similarity=answer_similarity,
     )
 
@@ -790,16 +810,15 @@ def find_students_used(nearest: Nearest) -> np.ndarray:
     """Return the students whose pairs `similar_questions` uses.
 
     To limit its work, the function may use only some students: a student with n pairs costs n²
-    products. It takes students in a random order until the next one would exceed `max_products` in
-    total.
+    products. It takes students in a random order, and stops before their products add up to more
+    than `max_products`.
     """
-    # The kit draws the same order, with the seed 0.
+    # `similar_questions` takes the students in the same order: it has the same seed, 0.
     order = np.random.default_rng(0).permutation(N_STUDENTS)
     n_pairs = nearest.has_pair.sum(axis=1)
-    products = n_pairs[order] ** 2
-    # For each student, the products of this student and of all students earlier in the order.
-    total_products = np.cumsum(products)
-    used: np.ndarray = order[total_products <= nearest.max_products]
+    n_products = n_pairs[order] ** 2
+    n_products_so_far = np.cumsum(n_products)
+    used: np.ndarray = order[n_products_so_far <= nearest.max_products]
     return used
 
 
@@ -809,7 +828,7 @@ def test_the_neighbours_of_a_question_are_different_and_not_itself(nearest: Near
 
 
 def test_each_pair_that_is_asked_for_is_visited_once(nearest: Nearest) -> None:
-    assert sorted(nearest.rows) == list(range(nearest.asked.shape[1]))
+    assert sorted(nearest.asked_columns) == list(range(nearest.asked.shape[1]))
 
 
 def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
@@ -820,17 +839,18 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
     `nearest.neighbours` lists the questions most similar to the question of the pair. The nearest
     answers are the known answers that the student of the pair gave to these questions, in the same
     order. The results have a row for each pair. If a student gave too few answers, the row ends
-    with indices -1 and similarities 0.
+    with -1 in `nearest.answer_columns` and 0 in `nearest.answer_similarity`.
     """
-    # For each known pair (student, question), its column in `known`.
+    # The key is a known answer, as the pair (student, question). The value is the column of
+    # `nearest.known` that holds this pair.
     known_pairs = zip(*nearest.known.tolist(), strict=True)
     column_of_pair = {pair: column for column, pair in enumerate(known_pairs)}
     # A row cannot have more nearest answers than the question has neighbours.
     row_length = min(nearest.n_nearest, nearest.n_neighbours)
 
-    for row, asked_column in enumerate(nearest.rows):
+    for row, asked_column in enumerate(nearest.asked_columns):
         student, question = nearest.asked[:, asked_column].tolist()
-        # For each nearest answer, its column in `known` and its similarity.
+        # For each nearest answer, its column in `nearest.known`, and its similarity.
         expected = []
         neighbours = nearest.neighbours[question].tolist()
         for neighbour, similarity in zip(neighbours, nearest.similarity[question], strict=True):
@@ -839,7 +859,7 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
         expected = expected[:row_length]
         n_missing = row_length - len(expected)
         expected += [(-1, 0.0)] * n_missing
-        found = list(zip(nearest.answers[row], nearest.answer_similarity[row], strict=True))
+        found = list(zip(nearest.answer_columns[row], nearest.answer_similarity[row], strict=True))
         assert found == expected
 
 
@@ -874,13 +894,15 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
     [
-        # All ten parts are held out. They have the tables 0 to 9, and the template has table 10.
+        # All ten parts are held out in turn. Tables 0 to 9 hold the features of the parts, and
+        # table 10 holds the features of the template.
         (125_000, 10, 0, [0]),
         (125_000, 10, 3, [3]),
         (1_000, 2, 0, [0]),
         (300, 1, 0, [0]),
-        # If less than 2 % of the answers are held out, one fit without their outcomes gives both
-        # tables: table 0 of the held-out part, and table 1 of the template.
+        # Only one part is held out, with less than 2 % of the answers. Then the features of the
+        # template (table 1), like those of the part (table 0), do not use the part's outcomes: one
+        # fit gives both tables.
         (30, 1, 0, [0, 1]),
     ],
 )
@@ -894,10 +916,10 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
 ) -> None:
     """Features of a held-out part do not depend on its own outcomes.
 
-    `tables` cuts the training answers into parts at random. It holds out `n_held_out` parts, one
-    after another, which have at most about `max_held_out` answers in all. For each of them it
-    yields a table of features that were computed without the part's outcomes. The last table holds
-    the features of the template (the pairs to predict).
+    `tables` cuts the training answers into parts at random. It holds out `n_held_out` of the parts,
+    one after another; together they have at most about `max_held_out` answers. For each held-out
+    part it yields a table: the features of the part's answers, computed without the outcomes of
+    these answers. The last table holds the features of the template (the pairs to predict).
 
     The test changes the outcomes of the part `changed_part`. The tables in `unchanged_tables` (a
     list of their numbers) must stay as they were, and all other tables must change. The test fails,
@@ -913,10 +935,10 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     answers = joined.train
     before = find_tables(answers)
     assert len(before) == n_held_out + 1
-    # No pair of a student and a question is in two tables.
+    # No training answer and no pair to predict is in two tables.
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
-    # If all ten parts are held out, each pair is in a table.
+    # If all ten parts are held out, every training answer and every pair to predict is in a table.
     if n_held_out == 10:
         assert len(rows) == len(joined.pairs)
 
@@ -933,15 +955,16 @@ class RandomOutcomes:
 
     pairs: Pairs
     answers: pd.DataFrame
-    # The rows of the held-out answers. `tables` computes features of these answers.
+    # The rows of `answers` that the function `tables` holds out, one part after another.
     rows: np.ndarray
-    # The features of these answers from `tables`. Those of an answer do not use its own outcome.
+    # The features of the answers in `rows`, which `tables` computes without the answer's own
+    # outcome.
     honest: pd.DataFrame
-    # Whether each of these answers is right.
+    # Whether each of the answers in `rows` is right.
     is_right: np.ndarray
 
     def score(self, features: pd.DataFrame) -> float:
-        """Return the accuracy of trees on these features.
+        """Return the accuracy of boosted trees that predict the outcomes from these features.
 
         The trees learn from half of the students and predict the answers of the other half.
         """
@@ -983,22 +1006,24 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
     assert tolerance < 0.05
     accuracy = random_outcomes.score(random_outcomes.honest)
     assert abs(accuracy - 0.5) < tolerance
-    # A planted leak: the rate of a student in a quiz is the mean over all known answers. No answer
-    # is held out here, so the rate of an answer includes the answer's own outcome.
+    # Now plant a leak: the only feature is the student's rate in the quiz, and no answer is held
+    # out. So the rate at an answer includes the answer's own outcome.
     known = Known(random_outcomes.pairs, random_outcomes.answers)
     asked = Asked(random_outcomes.pairs, known, random_outcomes.rows)
     leaking_rates = rates_of(asked, [("student", "quiz")])
     accuracy_with_leak = random_outcomes.score(pd.DataFrame(leaking_rates))
-    # Much more than the tolerance above one half.
+    # The accuracy exceeds 0.5 by more than twice the tolerance.
     assert accuracy_with_leak > 0.6
 
 
 def test_the_model_s_logit_ranks_random_outcomes_at_chance(
     random_outcomes: RandomOutcomes,
 ) -> None:
-    """A model that is fitted with the outcomes it predicts would rank them better than chance.
+    """The item response model has not seen the outcomes that it predicts here.
 
-    The settings of the model are the default ones (see `random_outcomes`).
+    The outcomes are random. If the model had seen them, it would rank right answers above wrong
+    ones more often than by chance. The settings of the model are the default ones (see
+    `random_outcomes`).
     """
     # The tolerance is four standard errors. The AUC of random predictions of n answers, half of
     # which are right, has the standard error 1 / √(3 n).
