@@ -16,8 +16,8 @@ from run_scripts import ROOT, without_modules_of
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
     """Return the module `model` of a package in task_4/, and then the other modules by name.
 
-    The other modules import `model`. All packages have modules of the same names, so the loaded
-    modules are removed from `sys.modules` at the end.
+    The other modules import `model`. At the end, the loaded modules are removed from `sys.modules`:
+    otherwise another package, whose modules have the same names, would get the modules of this one.
     """
     folder = kit / "task_4" / name
     with without_modules_of(folder):
@@ -39,8 +39,9 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
         "guessing": np.array(0),
         # The effects of quizzes.
         "quiz_covariance": np.zeros((n_questions, n_questions)),
-        # If `mask_weights` is 0, the model infers no abilities from the answered mask. If
-        # `completion` is 0, the model does not infer which hidden answers a student has.
+        # With zeros in `mask_weights`, the model infers no abilities from the answered mask. With
+        # zeros in `completion`, it does not infer to which other questions a student has hidden
+        # answers.
         "mask_mean": np.zeros(n_questions),
         "mask_weights": np.zeros((n_questions, n_dimensions)),
         "completion": np.zeros((n_questions, n_questions)),

@@ -37,8 +37,8 @@ def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: 
     """Play a strategy with the questions and the model of `BANK`; return the game.
 
     The strategy must predict the hidden answers of the students in `reference`. The table
-    `reference.targets["mask"]` says which answers are hidden. `setting` holds fields of
-    `GameLimits`.
+    `reference.targets["mask"]` says which answers are hidden. `setting` sets limits of the game,
+    such as `n_questions`: it holds fields of `GameLimits`.
     """
     limits = GameLimits(**setting)
     return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
@@ -107,26 +107,28 @@ def wrong(logit: Any) -> Any:
 def fisher_information(logit: float) -> float:
     """Return the Fisher information of an answer about its logit.
 
-    It is (dP/dx)² / (P (1 − P)), where P is P(right) at the logit x. Finite differences approximate
-    the derivative.
+    It is (dP/dx)² / (P (1 − P)), where P is P(right) at the logit x. The derivative dP/dx is
+    approximated by a quotient of small differences.
     """
     slope = (right(logit + 1e-4) - right(logit - 1e-4)) / 2e-4
     return float(slope**2 / (right(logit) * wrong(logit)))
 
 
 def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> float:
-    """Return the logit at which P(right) is about the mean of P(right) over the posterior.
+    """Return a logit that stands for the whole posterior of a student's logit at a question.
 
-    This is MacKay's approximation (1992).
+    P(right) at this logit is about the mean of P(right) over the posterior, by MacKay's
+    approximation (1992).
     """
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 
 def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the D-optimal value: the relative gain in the determinant of the precision.
+    """Return the D-optimal value: how much an answer raises the determinant of the precision.
 
-    The precision is the inverse of the covariance matrix of the abilities.
+    The precision is the inverse of the covariance matrix of the abilities. The value is the rise of
+    its determinant, divided by the determinant before the answer.
     """
     slopes = posterior.slopes[question]
     before = np.linalg.inv(posterior.ability_covariance[row])
@@ -136,11 +138,12 @@ def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) ->
 
 
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return how much the answer would differ at other abilities than the estimated abilities.
+    """Return how well an answer would tell the estimated abilities from other possible abilities.
 
-    The difference is the Kullback-Leibler divergence between the distributions of the answer at the
-    estimated abilities and at other abilities. The result is the mean divergence over the posterior
-    of the abilities (Chang and Ying 1996).
+    At each possible ability, the answer has a probability of being right. Its divergence is that of
+    Kullback and Leibler, between the outcome at the estimated abilities and the outcome at the
+    possible abilities. The result is the mean divergence over the posterior of the abilities (Chang
+    and Ying 1996).
     """
     slopes = posterior.slopes[question]
     # The abilities are normally distributed, and the logit is a linear function of them. So the
@@ -173,8 +176,8 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     # Before the answer is known, the expected movement is 0. So a wrong answer contributes the same
     # distance in the opposite direction, and the expected distance is twice this product.
     logit_movement = 2 * movement_by_right
-    # Then, find how far the mean of the abilities moves. If the mean of the logit moves by one
-    # standard deviation (d = deviation), the abilities move by
+    # Then, find how far the mean of the abilities moves. If the mean of the logit moves by its
+    # standard deviation, d is `deviation`, and the mean of the abilities moves by
     # deviation · covariance / deviation² = covariance / deviation.
     covariance = posterior.cross_covariance[row, question]
     ability_movement_by_deviation = float(np.linalg.norm(covariance)) / deviation
@@ -188,12 +191,12 @@ def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> flo
 
 
 def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the mutual information of the answer and the student's hidden answers.
+    """Return how much the answer tells about the student's hidden answers: the mutual information.
 
     Each answer counts as a measurement of its logit with normally distributed noise, so the answers
-    are jointly normal. The information is ½ log(|A| · |H| / |T|), where |·| is the determinant. The
-    covariance matrices belong to the answer (A), to the hidden answers (H), and to all these
-    answers together (T).
+    are jointly normal. The mutual information is ½ log(det A · det H / det T). Here A is the
+    variance of the answer, H is the covariance matrix of the hidden answers, and T is the
+    covariance matrix of the answer and the hidden answers together.
 
     `hidden` is the probability that an answer is hidden, shape (students, questions).
     """
@@ -201,11 +204,12 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
     # Column 0 is the question that is asked, and the other columns are the hidden answers.
     columns = np.concatenate([[question], hidden_questions])
     logits = [logit_of_mean_probability(posterior, row, column) for column in columns]
-    # The noise is 1 / Fisher information. As in strategies.py, the information is at least 0.005,
-    # so that the noise stays finite for an answer that is nearly certain.
+    # The variance of the noise is 1 / Fisher information. As in strategies.py, the information is
+    # taken as at least 0.005, so that the noise stays finite for an answer that is nearly certain.
     noise = np.array([1 / max(fisher_information(logit), 0.005) for logit in logits])
-    # Divide the noise of a hidden answer by the probability that this answer is hidden. So an
-    # improbable hidden answer has more noise, and counts less.
+    # It is not certain that the student has each of the hidden answers. Divide the noise by the
+    # probability: the less probable the hidden answer, the more noise it has and the less it
+    # counts.
     noise[1:] /= hidden[row, hidden_questions]
     covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
     _, log_determinant_of_answer = np.linalg.slogdet(covariance[:1, :1])
@@ -241,7 +245,7 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
             for question in np.flatnonzero(askable[row]).tolist():
                 value_by_question[question] = FORMULAS[name](posterior, row, question, hidden)
             value_of_chosen = value_by_question[chosen_question]
-            # The tolerance is 5 %, because some strategies use an approximation.
+            # The tolerance is 5 %, because some strategies only approximate their formula.
             assert value_of_chosen >= 0.95 * max(value_by_question.values())
             # The worst question is clearly worse, so that this test can detect a wrong choice.
             assert min(value_by_question.values()) < 0.9 * value_of_chosen
@@ -292,10 +296,10 @@ class AfterFourAnswers:
 
 @pytest.fixture(scope="module")
 def after_four_answers() -> AfterFourAnswers:
-    """Return forty students, and a model that has observed four answers of each student.
+    """Let a model observe four answers of each of forty students; return what it then knows.
 
     The model observes the answers to the first four questions that the student has answered. It is
-    a copy of the model of BANK, but it has no quiz effects and expects no hidden answers
+    the model of BANK with two changes: it has no quiz effects, and it expects no hidden answers
     (`completion` is 0).
     """
     without_quizzes = replace(
@@ -312,7 +316,7 @@ def after_four_answers() -> AfterFourAnswers:
     # The posterior before any answer. The model computes it only from which questions each student
     # has answered, and updates it below with each answer.
     model_posterior = start_posterior(bank, is_answered)
-    # A strategy takes a `Posterior`. It needs the seeds only to choose at random.
+    # `Posterior` holds the same for strategies. Only strategies that choose at random use `seed`.
     before_answers = Posterior(model_posterior, POPULARITY, seed=rows)
     prior_variance = float(before_answers.prior_covariance.mean())
 
@@ -320,8 +324,8 @@ def after_four_answers() -> AfterFourAnswers:
     # answered questions (False) before other questions (True). It is stable, so the answered
     # questions keep their order.
     first_answered = np.argsort(~is_answered, axis=1, kind="stable")[:, :4]
-    # In each round, the model observes one answer of each student. `questions` holds the question
-    # of each student.
+    # The model observes one answer of each student at a time. `questions` has a question for each
+    # student.
     for questions in first_answered.T:
         model_posterior.observe(rows, questions, reference.is_correct[rows, questions])
         # A known answer need not be predicted, so it is no target.
@@ -440,7 +444,7 @@ def test_a_test_ends_at_its_standard_error() -> None:
     # error never reaches 0, so tests that end at 0.0 have all twelve questions.
     assert not lengths_by_error[1.1].any()
     assert (lengths_by_error[0.0] == 12).all()
-    # The smaller the standard error, the longer the tests.
+    # The smaller the standard error at which the tests end, the longer they are.
     mean_lengths = [lengths.mean() for lengths in lengths_by_error.values()]
     assert (np.diff(mean_lengths) > 0).all()
     # Tests that end at the same error differ in length. If all had the same length, the two errors
@@ -499,10 +503,10 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(
 def some_game(chosen: Any, probability: Any) -> PlayedGame:
     """Return a game of two students, 7 and 8, with two hidden answers each.
 
-    Only the second hidden answer of student 7 is wrong. Each row of `chosen` holds the questions
-    that a student is asked, in this order; -1 stands for no question. Row n of `probability` holds
-    P(right) of the four hidden answers after n questions. Five questions may be asked. No question
-    is asked more often than a limit allows.
+    The hidden answers must be predicted. Only the second one of student 7 is wrong. Each row of
+    `chosen` holds the questions that a student is asked, in this order; -1 stands for no question.
+    Row n of `probability` holds P(right) of the four hidden answers after n questions. Five
+    questions may be asked.
     """
     return PlayedGame(
         chosen=np.array(chosen),
@@ -510,6 +514,7 @@ def some_game(chosen: Any, probability: Any) -> PlayedGame:
         truth=np.array([1, 0, 1, 1]),
         student=np.array([7, 7, 8, 8]),
         n_askable=5,
+        # No question is asked more often than the limit of exposure allows.
         n_over_limit=0,
     )
 
@@ -544,12 +549,14 @@ def test_accuracy_auc_and_log_loss_by_hand(scores_by_hand: pd.DataFrame) -> None
 
 def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.DataFrame) -> None:
     """One student is asked questions 0 and 1, and the other student only question 0."""
-    # Both students are asked question 0.
+    # The exposure is the largest share of students who are asked the same question. After the first
+    # round, both students have been asked question 0.
     assert scores_by_hand.exposure.tolist() == [0, 1, 1]
-    # There are five questions: none is used at first, then one, and then two.
+    # The use of the bank is the share of the five questions that any student has been asked: none
+    # before the first round, one after it, and two after the second round.
     assert scores_by_hand.bank.tolist() == [0, 0.2, 0.4]
     assert scores_by_hand.length.tolist() == [0, 1, 1.5]
-    # The overlap is the number of questions that two tests share, divided by their mean length.
+    # The overlap is the number of questions that the two tests share, divided by the mean length.
     assert scores_by_hand.overlap.tolist() == pytest.approx([0, 1, 1 / 1.5])
 
 
@@ -571,9 +578,9 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
 @pytest.mark.parametrize(
     ("probability_of_other", "n_masks", "expected"),
     [
-        # The first strategy predicts answers 0, 2 and 3 correctly, and the other strategy only
-        # answer 2. So the gains are 1, 0, 0, 1. Both students gain equally, so the standard error
-        # is 0.
+        # The answers 0 and 1 are by one student, 2 and 3 by the other. The first strategy predicts
+        # answers 0, 2 and 3 correctly, and the other strategy only answer 2. So the gains are 1, 0,
+        # 0, 1. Both students have the same gain, 1, so the standard error is 0.
         ([0.1, 0.9, 0.9, 0.1], 1, (0.5, 0)),
         # The gains are 0, -1, 1, 0 in each of two masks. Over both masks, one student has the gain
         # -2 and the other student the gain 2. With n students, the standard error is
@@ -596,11 +603,12 @@ def test_paired_difference_by_hand(
     of the four answers is `probability_of_other`. `expected` is the mean gain of the first strategy
     over the other strategy, and its standard error.
     """
-    # `probability` has one row: the predictions before any question. So `chosen` does not matter.
+    # `probability` has only one row, since all predictions are made before any question. So it does
+    # not matter which question each student is asked (`chosen`).
     first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
     other = some_game(chosen=[[0], [0]], probability=[probability_of_other])
-    # `compare` takes the game with each mask. A mask says which answers are hidden. Here the game
-    # is the same with all masks.
+    # A strategy plays a game with each mask, which says which answers are hidden. `compare` takes
+    # all games of both strategies. Here a strategy's game is the same with all masks.
     masks = [f"mask {number}" for number in range(n_masks)]
     games_of_first = dict.fromkeys(masks, first)
     games_of_other = dict.fromkeys(masks, other)
@@ -638,8 +646,8 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(examined.student.tolist())
 
-        # Whether each answer is hidden, bool, shape (students, questions). The dict `targets` has
-        # only this table; its key is the name of the split.
+        # Which answers are hidden, bool, shape (students, questions). A split has only one such
+        # table; its key in `targets` is the name of the split.
         is_hidden = examined.targets[examined.name]
         # A number below 0 stands for a question without an answer.
         is_answered = examined.is_correct >= 0

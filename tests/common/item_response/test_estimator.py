@@ -35,8 +35,9 @@ from planted_contexts import (
     standard_error_of_variance,
 )
 
-# In one simulation, a quiz has an effect on each class as a whole, and a further effect on each
-# student. This is the variance of the effects on students.
+# An effect is a number that a quiz adds to the logits of some answers. In the fixture
+# `shared_effects`, a quiz has one effect on all students of a class, and a further effect on each
+# single student. This is the variance of the effects on single students.
 STUDENT_VARIANCE = 0.3
 
 
@@ -79,8 +80,9 @@ def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0)
     return Planted(student, question, is_correct, p, slopes, intercept)
 
 
-# The standard error of a slope that is estimated from 1,000 answers, 0.07. Fisher's information of
-# an answer is the mean of p (1 − p), which is 0.2 for answers of `plant_slopes`.
+# The standard error of a slope that is estimated from 1,000 answers, 0.07: it is 1 / √(n · I) for n
+# answers with Fisher's information I each. For answers of `plant_slopes`, I is about 0.2, the mean
+# of p (1 − p), where p is the probability of a right answer.
 ERROR_OF_SLOPE = 1 / math.sqrt(1_000 * 0.2)
 
 
@@ -126,8 +128,9 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
     assert mean_error(with_guessing) < mean_error(without_guessing) / 2
     p = with_guessing.predict_proba(planted.student, planted.question)[:, 1]
     assert p.min() >= 0.25
-    # No prediction is below 0.25, so the two lowest of the ten bins are empty. Another bin may have
-    # too few predictions to count. So at least seven bins must count.
+    # `assert_calibrated` sorts the predictions into ten bins from 0 to 1. No prediction is below
+    # 0.25, so the two lowest bins are empty. Another bin may have too few predictions to count. So
+    # at least seven bins must count.
     assert_calibrated(p, planted.p_right, n_bins=7)
 
 
@@ -142,19 +145,21 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
 
     slopes = planted.fit(n_dimensions=3, guessing=0.0, n_steps=15).discrimination_
 
-    # The root mean square of the slopes on each dimension.
+    # The size of the slopes on each dimension: their root mean square.
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(n_questions)
     if k == 3:
-        # The planted slopes have a size of 0.7. The prior shrinks fitted slopes a little; 0.3 is
-        # less than half of the size, and clearly more than estimation errors.
+        # The planted slopes have a size of 0.7 or more on each dimension, and the prior shrinks the
+        # fitted slopes a little. The limit, 0.3, is clearly larger than estimation errors (0.07).
         assert (size[1:] > 0.3).all()
     else:
-        # The slopes on a dimension that was not planted are estimation errors. The fit turns this
-        # dimension towards the largest errors, so twice the standard error is allowed.
+        # Only dimension 0 was planted, so the slopes on dimensions 1 and 2 are estimation errors.
+        # The fit chooses the dimensions on which these errors are largest, so twice the standard
+        # error is allowed.
         assert (size[1:] < 2 * ERROR_OF_SLOPE).all()
-    # The errors of the fitted slopes (0.07) are a tenth of the slopes' size (0.7). So the fitted
-    # and the planted column form an angle of about 0.1 radians, and a projection shortens the
-    # planted column by a share of 1 − cos(0.1) = 0.005. Six times this loss is allowed.
+    # The errors of the fitted slopes (0.07) are a tenth of the size of the slopes (0.7). So the
+    # column of fitted slopes and the column of planted slopes form an angle of about 0.1 radians.
+    # The projection shortens the planted column by a share of 1 − cos(0.1) = 0.005. Six times this
+    # loss is allowed.
     assert share_in_space_of(slopes[:, :k], planted.slopes) > 0.97
 
 
@@ -219,10 +224,11 @@ def test_no_pairs_have_no_predictions() -> None:
 def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> None:
     """The logit of a prediction is a part from ability and question, plus the effect of the quiz.
 
-    `parts.mean` and `parts.variance` describe the first part, `parts.effect` and
-    `parts.effect_variance` the effect. In this model the student alone has an effect in a quiz, so
-    `parts.student_effect` is almost all of `parts.effect`: the rest is an effect that all students
-    of the quiz share. `parts.easiness` is the intercept of the question.
+    The first part has the mean `parts.mean` and the variance `parts.variance`. The effect has the
+    mean `parts.effect` and the variance `parts.effect_variance`. A quiz may have an effect on all
+    students and a further effect on each single student, `parts.student_effect`. Here only effects
+    on single students are planted, so `parts.student_effect` is almost all of `parts.effect`.
+    `parts.easiness` is the intercept of the question.
     """
     parts = with_quiz.explain(TEST.student, TEST.question, context=TEST.quiz)
 
@@ -231,9 +237,9 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
 
     mean = parts.mean + parts.effect
     variance = parts.variance + parts.effect_variance
-    # The prediction is the expected probability of a logit that is normal with this mean and
-    # variance. The variance is not exact: it neglects the covariance of effect and ability. Hence
-    # the tolerance of 0.03.
+    # The prediction is the expected P(right) if the logit is normal with this mean and variance.
+    # The tolerance is 0.03, because the variance is not exact: the sum of the two variances
+    # neglects the covariance of effect and ability.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert correlation(parts.student_effect, parts.effect) > 0.9
@@ -246,13 +252,13 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
-    """The simulated students answer alike in all quizzes: no context has an effect.
+    """No quiz and no group of quizzes has an effect on the simulated students.
 
-    A fit that is given the contexts finds that their effects have almost no variance. Its
-    predictions are nearly as good as those of a fit without contexts.
+    A fit with contexts (quizzes, or groups of quizzes) finds that their effects have almost no
+    variance. Its predictions are nearly as good as those of a fit without contexts.
     """
     answers = simulate_answers(quiz_variance=0.0)
-    # The contexts of each answer, in the order of `answers`.
+    # A row for each answer: its contexts, either group of quizzes and quiz, or quiz of a class.
     has_groups = contexts == "groups of quizzes"
     context = groups(answers) if has_groups else answers.class_quiz.to_numpy()
     train, test = split(answers)
@@ -261,7 +267,8 @@ def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) ->
     without_contexts = fit(train)
     with_contexts = fit(train, context[train.index])
 
-    # Variances near 0 are estimation errors. In other tests, effects have a variance of 0.3 or 1.
+    # The true variances of effects are 0. For comparison: effects that are planted in other tests
+    # have a variance of 0.3 or 1.
     assert with_contexts.context_variance_.max() < 0.06
     assert with_contexts.shared_variance_ < 0.06
     for rows in (test, of_new_students):
@@ -272,7 +279,10 @@ def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) ->
 
 @dataclass(frozen=True)
 class EffectsOfOneLevel:
-    """A model with contexts of two levels, groups of quizzes and quizzes; one level has effects."""
+    """A model with contexts on two levels: groups of quizzes (0) and single quizzes (1).
+
+    In the simulated answers, only the contexts of one level have effects on the students.
+    """
 
     model: ItemResponse
     # Answers that the model has not seen.
@@ -281,7 +291,10 @@ class EffectsOfOneLevel:
 
 @cache
 def fit_effects_of(level: int) -> EffectsOfOneLevel:
-    """Fit answers in which groups of quizzes (level 0) or single quizzes (level 1) have effects."""
+    """Simulate answers in which the contexts of one level have effects, and fit a model to them.
+
+    Each student has an effect in each group of quizzes (level 0) or in each single quiz (level 1).
+    """
     if level == 0:
         answers = simulate_answers(quiz_variance=0.0, group_variance=1.0)
     else:
@@ -294,22 +307,24 @@ def fit_effects_of(level: int) -> EffectsOfOneLevel:
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """The contexts are groups of quizzes (level 0) and single quizzes (level 1).
 
-    The effects of one level, `level`, are planted with the variance 1, and those of the other level
-    with the variance 0. The fit finds both variances.
+    The effects of one level, `level`, are planted with the variance 1. The other level has no
+    effects, so their variance is 0. The fit finds both variances.
     """
     model = fit_effects_of(level).model
     variance = model.context_variance_[level]
     variance_of_other_level = model.context_variance_[1 - level]
-    # An effect belongs to a pair of a student and a group of quizzes on level 0, and to a pair of a
-    # student and a quiz on level 1. `n_effects` and `answers_each` (a mean) are counted in the
-    # training answers of `fit_effects_of`.
+    # On level 0, there is an effect for each student in each group of quizzes; on level 1, for each
+    # student in each quiz. `n_effects` is the number of effects, and `answers_each` is the mean
+    # number of answers with the same effect. Both are counted in the training answers of
+    # `fit_effects_of`.
     standard_error = [
         standard_error_of_variance(variance=1, n_effects=4_100, answers_each=8.6),
         standard_error_of_variance(variance=1, n_effects=6_600, answers_each=5.4),
     ][level]
-    # Many effects have fewer answers than the mean, so four standard errors are allowed.
+    # The true standard error is larger, because many effects have fewer answers than the mean. So
+    # four standard errors are allowed.
     assert variance == pytest.approx(1, abs=4 * standard_error)
-    # The effects of the other level vary by estimation errors alone.
+    # No effects of the other level were planted: their variance comes from estimation errors alone.
     assert variance_of_other_level < 0.2
 
 
@@ -357,7 +372,8 @@ class SharedEffects:
     """
 
     answers: pd.DataFrame
-    # The contexts of this model are quizzes of classes, so that it finds the shared effects.
+    # A context of this model is the quiz of a class. So the model finds the effects that the
+    # students of a class share.
     by_class: ItemResponse
 
     @property
@@ -382,10 +398,10 @@ def test_planted_variances_of_effects_of_classes_and_of_students_are_recovered(
 ) -> None:
     by_class = shared_effects.by_class
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
-    # There are 321 shared effects with 110 answers each, on average.
+    # There are 321 effects on classes, each in 110 answers on average.
     error = standard_error_of_variance(1, n_effects=321, answers_each=110)
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=3 * error)
-    # There are 6,600 effects of single students with 5.4 answers each, on average.
+    # There are 6,600 effects on single students, each in 5.4 answers on average.
     error = standard_error_of_variance(STUDENT_VARIANCE, n_effects=6_600, answers_each=5.4)
     assert by_class.context_variance_[0] == pytest.approx(STUDENT_VARIANCE, abs=4 * error)
 
@@ -402,7 +418,7 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
     planted = shared_effects.train.groupby("class_quiz").class_effect.first()
     posterior = shared_effects.by_class.posterior_.shared
     prior_variance = shared_effects.by_class.shared_variance_
-    # The last effect stands for contexts without answers.
+    # Leave out the last element, which stands for all quizzes of classes without answers.
     mean = posterior.mean[:-1]
     variance = posterior.variance[:-1]
     # The answers narrow the posterior of each effect: it has a smaller variance than the prior.
@@ -410,8 +426,8 @@ def test_planted_effects_of_classes_are_shrunk_neither_too_much_nor_too_little(
 
     regression = scipy.stats.linregress(mean, planted)
 
-    # The tolerance below is five standard errors. With a larger standard error, almost any slope
-    # would pass.
+    # The slope is allowed to deviate by five standard errors. If the standard error were large,
+    # almost any slope would pass, so check first that it is small.
     assert regression.stderr < 0.03
     assert regression.slope == pytest.approx(1, abs=5 * regression.stderr)
 
@@ -430,7 +446,7 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
     by_quiz = fit(train, train.quiz)
     of_students_with_few_answers = rest[rest.has_few_training_answers]
     of_students_with_many_answers = rest[~rest.has_few_training_answers]
-    # Students without any training answers.
+    # Answers of students without any training answers.
     of_new_students = shared_effects.new
     # For each set of answers, the effects of classes must lower the loss by at least `gain`.
     for test, gain in (

@@ -73,14 +73,14 @@ def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
 
 
 def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
-    """Some questions have a single answer, which is held out; in the end, the fit learns from it.
+    """A fit holds some answers out to decide when to stop; in the end, it learns from them too.
 
-    If the fit did not learn from it, the intercept of such a question would keep the variance of
-    the prior. The last row of the fitted items stands for unknown questions, so its variance is
-    that of the prior.
+    Here some questions have a single answer. If that answer is held out and the fit never learned
+    from it, the intercept of the question would keep the variance of the prior. This variance is in
+    the last row of the fitted items, which stands for unknown questions.
     """
     n = 2_000
-    # Add new questions with a single answer each; some of these answers are held out.
+    # Add n new questions with a single answer each. The fit holds out some of these answers.
     rows = pd.concat([TRAIN, TRAIN[:n].assign(question=np.arange(n) + UNKNOWN)])
     *known, unknown = fit(rows, n_dimensions=1).posterior_.items.covariance[:, 1, 1]
     assert len(known) == N_QUESTIONS + n
@@ -133,7 +133,7 @@ def test_control_c_in_a_later_step_leaves_the_last_complete_step(
     An interrupted step must not leave the extrapolated items. Here the fourth step is interrupted,
     so the fit must end with the items of the third step.
     """
-    # With the limit 0, the answers of every fit count as many.
+    # A fit with more answers than this limit counts as a fit with many answers.
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
     run_step = fitting.run_step
     step_numbers = itertools.count(1)
@@ -172,14 +172,19 @@ class DegenerateFit:
     """Degenerate answers, and a model that is fitted to them."""
 
     rows: pd.DataFrame
-    # The nested contexts of the answers: groups of four quizzes, pairs of quizzes, quizzes.
+    # The contexts of each answer, from the widest to the narrowest: its group of four quizzes, its
+    # pair of quizzes and its quiz. With fewer levels, only the first columns.
     contexts: np.ndarray
     model: ItemResponse | ItemResponseOptions
 
 
 @cache
 def fit_degenerate(predicted: str, n_levels: int, case: str) -> DegenerateFit:
-    """Fit 400 training answers (or one), which are changed as the case in `DEGENERATE` says."""
+    """Make degenerate answers, and fit a model of right answers or of options to them.
+
+    Take 400 training answers, or one in the case "one answer". `DEGENERATE[case]` says which column
+    gets the same value in all rows. `n_levels` is the number of levels of contexts.
+    """
     n = 1 if case == "one answer" else 400
     evenly_spaced = np.linspace(0, len(TRAIN) - 1, n).astype(int)
     rows = TRAIN.iloc[evenly_spaced].assign(**DEGENERATE[case])
@@ -194,10 +199,10 @@ def fit_degenerate(predicted: str, n_levels: int, case: str) -> DegenerateFit:
 def test_predictions_of_degenerate_answers_are_right_on_average(
     predicted: str, n_levels: int, case: str
 ) -> None:
-    """Degenerate answers, such as those of a single student, do not determine all parameters.
+    """The mean predicted probability of a right answer is the share of right answers.
 
-    Even then, the mean predicted probability of a right answer must be the share of right answers.
-    `case` is one of `DEGENERATE`.
+    This holds even for degenerate answers, such as those of a single student, which do not suffice
+    to determine all parameters of the model. `case` is one of `DEGENERATE`.
     """
     fitted = fit_degenerate(predicted, n_levels, case)
     rows = fitted.rows

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-# Means and variances of logits that are normally distributed. The expectations of functions of such
-# a logit, which `model` approximates, must equal those of numerical quadrature.
+# The means and variances of eight logits that are normally distributed. `model` approximates the
+# expectation of a function of such a logit. The tests compute it exactly, by quadrature.
 MEAN = np.array([-3, -0.5, 0, 2, 0, 1.5, -2, 0.8], np.float32)
 VARIANCE = np.array([0, 0, 0, 0, 1, 0.5, 3, 0.6], np.float32)
-# The expected slope and curvature are less exact for larger variances.
+# How much the expected slope and curvature may deviate from quadrature: more for larger variances,
+# for which the approximation is less exact.
 TOLERANCE = 1e-4 + 0.01 * VARIANCE
 # Logits so large that probabilities round to 0 or 1, or that exponentials overflow.
 EXTREME_MEAN = np.array([-60, 60, -1e4, 1e4], np.float32)
@@ -25,7 +26,10 @@ EXTREME_MEAN = np.array([-60, 60, -1e4, 1e4], np.float32)
 def expected_slope_and_curvature(
     mean: np.ndarray, variance: np.ndarray, guessing: float, right: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Call the function of this name in `model`, with one guessing and outcome for all logits."""
+    """Call the function of this name in `model`; all logits get the same guessing and outcome.
+
+    `guessing` is the probability of guessing right, and `right` says whether the answers are right.
+    """
     n = len(mean)
     return model.expected_slope_and_curvature(
         mean, variance, np.full(n, right), np.full(n, guessing, np.float32)
@@ -87,8 +91,7 @@ def test_the_expected_curvature_is_the_mean_information_over_the_logit(
         return information
 
     _, curvature = expected_slope_and_curvature(MEAN, VARIANCE, guessing, right)
-    # `average` integrates over the same normal distributions of the logit. The fit uses a curvature
-    # of at least 0.01.
+    # `model` raises smaller curvatures to 0.01, since steps of a fit could overshoot with them.
     expected = np.maximum(average(information_at), 0.01)
     assert (np.abs(curvature - expected) < TOLERANCE).all()
 
@@ -117,14 +120,17 @@ def make_items(*means: float) -> Gaussians:
     return Gaussians(mean, np.tile(0.01 * np.eye(2), (len(means), 1, 1)))
 
 
-# A prior of two groups of items, with the means 7 and the variances 9.
+# An item is the slope and the intercept of a question. The prior says how they are distributed in
+# each group of items: here in two groups, with the means 7 and the variances 9. A fit estimates the
+# prior anew from the items.
 OLD_PRIOR = Gaussians(np.full((2, 2), 7.0), np.tile(9.0 * np.eye(2), (2, 1, 1)))
 
 
 def test_items_without_answers_do_not_count_for_the_prior() -> None:
     group = np.zeros(3, int)
     is_answered = np.array([True, False, True])
-    # The second item has no answers. Its mean, 50, must not influence the new prior.
+    # The second item belongs to a question without answers. Its slope and intercept, 50, must not
+    # influence the new prior.
     prior = model.estimate_prior(make_items(1.0, 50.0, 2.0), group, is_answered, OLD_PRIOR)
     assert_allclose(prior.mean[0], [1.5, 1.5])
     alone = model.estimate_prior(make_items(1.0, 2.0), group[:2], is_answered[[0, 2]], OLD_PRIOR)
@@ -134,8 +140,9 @@ def test_items_without_answers_do_not_count_for_the_prior() -> None:
 def test_the_prior_s_covariance_is_a_mean_of_squares_and_a_weak_guess() -> None:
     is_answered = np.full(2, True)
     found = model.estimate_prior(make_items(1.0, 2.0), np.zeros(2, int), is_answered, OLD_PRIOR)
-    # Two items have squared deviations of 0.25 from their mean, 1.5, and variances of 0.01. A
-    # variance of 0.1 is guessed in advance and counts as much as three items.
+    # The slopes of the two items, 1 and 2, have squared deviations of 0.25 from their mean, and
+    # variances of 0.01; so have the intercepts. The estimate also has a guess made in advance: a
+    # variance of 0.1, which counts as much as three items.
     variance = (2 * 0.25 + 2 * 0.01 + 3 * 0.1) / (2 + 3)
     covariance = 2 * 0.25 / (2 + 3)
     assert_allclose(found.covariance[0], [[variance, covariance], [covariance, variance]])

@@ -150,12 +150,13 @@ def test_intervals_hold_with_several_abilities() -> None:
 
     Here answers depend on three abilities.
     """
-    # For each seed and parameter, an array: does the interval of a question hold the planted value?
+    # An array for each seed and parameter: whether the interval of each question holds the planted
+    # value.
     is_inside = []
     for seed in range(2):
         columns, parameters = plant_three_abilities(seed)
-        # The model has more than three abilities, the default number: users do not know how many
-        # their answers need, and the intervals must hold nevertheless.
+        # The model has the default number of abilities, which is more than three. Users do not know
+        # how many abilities their answers depend on, and the intervals must hold nevertheless.
         model = ItemResponse(guessing=0.0).fit(*columns)
         table = QuestionStatistics(model, *columns).parameters()
         for name, truth in parameters.items():
@@ -200,9 +201,10 @@ def test_nothing_is_called_significant_where_nothing_is_planted(simulations: Sim
     for _, statistics in simulations:
         n_false_alarms += (statistics.item_fit()["p_adjusted"] < 0.05).sum()
         n_false_alarms += (statistics.local_dependence()["p_adjusted"] < 0.05).sum()
-    # There are twelve tables of adjusted tests, two for each of six data sets. With a probability
-    # of 5 %, a table has a false alarm. By the binomial distribution, more than three of the twelve
-    # tables have one with a probability of 0.2 %. (More than one in a table is neglected.)
+    # There are twelve tables of adjusted p-values, two for each of six data sets. A table has a
+    # false alarm with a probability of 5 %. By the binomial distribution, more than three of the
+    # twelve tables have a false alarm with a probability of 0.2 %. (It is neglected that a table
+    # may have two.)
     assert n_false_alarms <= 3
 
 
@@ -222,18 +224,19 @@ def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations
 def test_wrong_difficulties_are_no_misfit() -> None:
     """The test of a question's fit finds a wrong shape of its curve, not a wrong difficulty.
 
-    The curve is P(right) as a function of the ability. Here the answers follow the model, but the
-    intercepts of the fitted questions are changed by 0.3. Even then, only 5 % of the p-values may
-    be below 0.05.
+    The curve is P(right) as a function of the ability. The simulated answers follow the model. But
+    before the test of fit, the intercepts of the fitted model are changed by 0.3. Even then, only
+    5 % of the p-values may be below 0.05.
     """
     planted = plant(seed=16)
     columns = planted.student, planted.question, planted.is_correct
     model = ItemResponse(n_dimensions=1, guessing=0.0).fit(*columns)
-    # A row of the items holds the slope and the intercept of a question. The last row stands for
-    # unknown questions.
+    # `mean` has a row for each question, with the slope in column 0 and the intercept in column 1.
+    # A further row, the last one, stands for unknown questions.
     items = model.posterior_.items
     mean = items.mean.copy()
-    # Half of the questions become easier and half more difficult, so that abilities do not change.
+    # Make every other question easier and the others more difficult, by the same number. So the
+    # estimated abilities stay the same on average.
     mean[0:_N_QUESTIONS:2, 1] += 0.3
     mean[1:_N_QUESTIONS:2, 1] -= 0.3
     # The estimator computes its fitted attributes anew from the changed posterior.
@@ -255,9 +258,10 @@ def test_reliability_is_the_squared_correlation_with_the_true_ability(
         answers = statistics._answers
         estimated_ability = answers.students.mean @ answers.direction
         correlation = np.corrcoef(estimated_ability, planted.ability)[0, 1]
-        # With 1,000 students, a correlation of about 0.9 has a standard error of 0.006, and its
-        # square has 0.011. Twice this error is allowed. The posteriors of abilities are a little
-        # too narrow, so the reliability may be too high by up to 0.025.
+        # With 1,000 students, a correlation of about 0.9 has a standard error of 0.006, and the
+        # square of the correlation has a standard error of 0.011. Twice this error is allowed. The
+        # posteriors of abilities are a little too narrow, so the reliability may be too high by up
+        # to 0.025.
         assert abs(row_of_all["reliability"] - correlation**2) < 0.025 + 2 * 0.011
         assert row_of_all["n_students"] == _N_STUDENTS
 
@@ -271,7 +275,8 @@ def test_observed_shares_are_those_of_the_answers(simulations: Simulations) -> N
     planted, statistics = simulations[0]
     groups = statistics.fit_groups()
     table = statistics.parameters()
-    # Together, the groups of students who answered a question have all answers to the question.
+    # The groups of a question divide the students who answered it. So the counts of the groups add
+    # up to the counts of all answers to the question.
     n_right_in_group = groups["n"] * groups["observed"]
     n_right = n_right_in_group.groupby(groups["question"]).sum()
     n_answers = groups.groupby("question")["n"].sum()
@@ -423,14 +428,14 @@ def test_an_answer_is_predicted_from_the_other_answers_alone(guessing: float) ->
         question=np.arange(4),
         # In `Answers`, the outcome of a right answer is 0, and the outcome of a wrong answer is 1.
         outcome=1 - is_right,
-        # No levels of contexts.
+        # A column for each level of contexts (such as quizzes). Here there are no contexts.
         context=np.zeros((4, 0), np.int32),
         n_stages=1,
     )
     predictions = predict_left_out(find_abilities(model.posterior_, answers))
     # The expected prediction is the mean of P(right) over the posterior of the ability, given the
-    # other three answers. It is computed by sums over a fine grid of abilities. The arrays have the
-    # shape (abilities in the grid, questions).
+    # other three answers. It is computed by sums over a fine grid of abilities. `logit`, `p_right`
+    # and `likelihood` have the shape (abilities in the grid, questions).
     grid = np.linspace(-6, 6, 2_001)
     slope, intercept = items.T
     logit = grid[:, None] * slope + intercept
@@ -463,8 +468,9 @@ def test_p_values_are_adjusted_for_many_tests() -> None:
 def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
     """Answers in a random order have the same statistics, apart from rounding.
 
-    The results of the tests of fit ("p", "misfit" and so on) are not compared. Rounding may move a
-    student to the next group of abilities, which changes these results by more than rounding.
+    The results of the tests of fit ("p", "misfit" and so on) are not compared. These tests divide
+    the students into groups by ability. Rounding may move a student to the next group, and this
+    changes the results by more than rounding.
     """
     planted, statistics = simulations[0]
     columns = planted.student, planted.question, planted.is_correct
@@ -484,13 +490,13 @@ def test_the_order_of_answers_does_not_matter(simulations: Simulations) -> None:
 
 
 def test_questions_with_few_answers_have_no_estimates() -> None:
-    """Question 5 has few answers. Its estimates are NaN, and other tables leave it out.
+    """Question 5 has fewer than the 30 answers that estimates need.
 
-    30 answers to a question are needed for estimates.
+    Its estimates are NaN, and tables other than those of parameters and of fit leave it out.
     """
     planted = plant(seed=14)
-    # Half of the students have answered question 5. Keep only the answers of the first 50 students,
-    # about 25 answers.
+    # Half of the students have answered question 5. Keep only the answers to it by the first 50
+    # students, about 25 answers.
     is_kept = (planted.question != 5) | (planted.student < 50)
     columns = planted.student[is_kept], planted.question[is_kept], planted.is_correct[is_kept]
     statistics = QuestionStatistics(
