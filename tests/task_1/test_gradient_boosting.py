@@ -80,16 +80,16 @@ def test_context_helps_in_task_1_and_habits_help_in_task_2(tmp_path: Path, task:
     if task == 1:
         assert with_students > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
         assert with_context > with_students + 0.05
-        # The group "habits" does not help to predict whether an answer is right. So the expected
-        # gain is 0. The limit, −0.015, lies two standard errors below 0.
+        # The group "habits" does not help to predict whether an answer is right. So it should
+        # change the accuracy only by chance: a loss of two standard errors, 0.015, is allowed.
         assert with_habits > with_context - 0.015
     else:
         # The option of a wrong answer can be predicted only from the group "habits".
         assert with_habits > with_context + 0.03
 
 
-# The fixtures `train` and `pairs` keep questions 0 to 29 only, so that a question has about 30
-# training answers.
+# The fixtures `train` and `pairs` keep only this many questions, from 0 on, so that a question has
+# about 30 training answers.
 N_QUESTIONS = 30
 
 
@@ -122,7 +122,10 @@ def pairs(split_kit: Path) -> pd.DataFrame:
 
 @pytest.fixture
 def few_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold out three parts of the training answers in turn instead of ten, to save time."""
+    """Cut the training answers into three parts instead of ten, to save time.
+
+    The features of each part are computed while this part is held out.
+    """
     monkeypatch.setattr("common.answer_features.parts._N_PARTS", 3)
 
 
@@ -131,7 +134,7 @@ def few_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     split_kit: Path, tmp_path: Path, train: pd.DataFrame, pairs: pd.DataFrame, task: int
 ) -> None:
-    """The script prints that it uses all groups of features.
+    """The script prints which groups of features it uses: here all of them.
 
     Options that nobody chose get a small probability, not 0.
     """
@@ -146,8 +149,8 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     p = read_probabilities(tmp_path)
     assert 0 < p.min() <= p.max() < 1
     if task == 2:
-        # Of the four options of each question, the fixture `train` leaves two that nobody chose. So
-        # in each row, the two smallest probabilities are small.
+        # In the answers of the fixture `train`, nobody chooses two of the four options of a
+        # question. So in each row, two probabilities must be small.
         second_smallest = np.sort(p, axis=1)[:, 1]
         assert (second_smallest < 0.01).all()
 
@@ -187,10 +190,10 @@ def test_groups_that_need_missing_columns_are_left_out(
     has_metadata: bool,
     expected: str,
 ) -> None:
-    """The script uses the groups of features whose columns and metadata are there.
+    """The script uses only those groups of features that can be computed from its files.
 
-    `columns` are the columns of the training answers. `expected` holds the names of the groups, as
-    the script prints them.
+    `columns` are the columns of the training answers. A group may also need metadata. `expected`
+    holds the names of the groups, as the script prints them.
     """
     flags = ["--metadata_dir", split_kit / "data/metadata"] if has_metadata else []
     _, groups = predict(tmp_path, 1, *flags, train=train[columns], pairs=pairs)
@@ -207,24 +210,27 @@ def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of `predict_proba` in a run of the script, in order."""
+    """The predictions that trees make in a run of the script: the calls of `predict_proba`.
 
-    # For each call, the probabilities of class 1.
+    Each list has an element for each call, in the order of the calls.
+    """
+
+    # The predicted probabilities of class 1.
     probabilities: list[np.ndarray] = field(default_factory=list)
-    # For each call, whether no probability falls if the first feature rises by 1. The first feature
-    # is the prediction of the item response model, if this model is used.
+    # Whether no probability falls if the first feature rises by 1. The first feature is the
+    # prediction of the item response model, if this model is used.
     never_falls: list[bool] = field(default_factory=list)
-    # For each call, whether at least one probability rises if the first feature rises by 1.
+    # Whether at least one probability rises if the first feature rises by 1.
     rises: list[bool] = field(default_factory=list)
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """Let the trees of the script record how they predict, and return the record.
+    """Return an empty record of the predictions of trees, which fills up when the script runs.
 
-    For this, a class that records takes the place of scikit-learn's class of trees. In each call of
-    `predict_proba`, it predicts once more, with the first feature raised by 1, and compares the
-    probabilities. If the item response model is used, its prediction is the first feature.
+    For this, scikit-learn's class of trees is replaced by a class that records each call of
+    `predict_proba`. To see how the first feature acts on a prediction, it predicts once more with
+    this feature raised by 1, and compares the probabilities.
     """
     recorded = Calls()
 
@@ -257,16 +263,20 @@ def read_probabilities(folder: Path) -> np.ndarray:
 def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
     tmp_path: Path, calls: Calls, task: int
 ) -> None:
-    """If the features do not include the item response model, the trees alone predict."""
+    """The trees are fitted twice with different seeds, and the script writes the mean prediction.
+
+    The features chosen here do not include the item response model. So the script does not mix its
+    predictions with those of the trees: the trees alone predict.
+    """
     flags = ["--features", "rates", "context", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
 
     first_fit, second_fit = calls.probabilities[:2]
-    # The two fits have different seeds, so that their probabilities differ, but only a little.
+    # Because of the different seeds, the probabilities differ, but only a little.
     assert 0.001 < np.abs(first_fit - second_fit).mean() < 0.1
     mean_of_fits = (first_fit + second_fit) / 2
-    # The first two fits of task 2 predict whether an answer is wrong (class 1), because the options
-    # of wrong answers are predicted afterwards.
+    # The two fits predict class 1. In task 1, this is a right answer. In task 2, it is a wrong
+    # answer, whose option the script predicts afterwards.
     p_right = mean_of_fits if task == 1 else 1 - mean_of_fits
     # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
     # column for each of four options, and the right option differs from row to row. So in each row
@@ -279,11 +289,12 @@ def test_the_probability_of_the_trees_is_the_mean_of_two_fits(
 def test_the_trees_of_task_1_never_fall_if_the_item_response_model_rises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
 ) -> None:
-    # If there are more than `_MAX_ANSWERS` answers, the item response model takes its default
-    # settings. To choose settings would take long.
+    # Let the item response model take its default settings, as it does for more answers than this
+    # limit. To choose settings would take long.
     monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
     predict(tmp_path, 1, "--features", "model", "rates")
-    # Two fits predict the template, and one predicts the rows that are held out to weigh the trees.
+    # There are three calls of `predict_proba`. Two fits of trees predict the pairs to predict.
+    # Another fit predicts answers that were held out from it, to choose the weight of the trees.
     assert calls.never_falls == [True, True, True]
     assert calls.rises == [True, True, True]
 
@@ -311,10 +322,10 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
 ) -> None:
     """The sample gradient_boosting must not predict worse than the sample item_response.
 
-    The sample gradient_boosting predicts a weighted mean of trees and an item response model. The
-    prediction of the item response model is also a feature of the trees. The simulated answers
-    depend on one ability alone, which the item response model describes exactly. So the trees alone
-    predict worse, and the sample must give them little weight.
+    The prediction of the sample gradient_boosting is a weighted mean: of the predictions of trees
+    and of an item response model. Here the simulated answers depend on one ability alone, which the
+    item response model describes exactly. So the trees alone predict worse, although the prediction
+    of the item response model is one of their features. The sample must give them little weight.
     """
     train, test = split(plant_one_ability(), 8_000)
     is_correct = test["IsCorrect"].to_numpy()
@@ -339,12 +350,12 @@ def test_the_sample_of_task_1_is_not_worse_than_item_response_where_trees_can_ad
 
     # Answers of one student are correlated, so standard errors are clustered by student.
     student_of_test = test["UserId"].to_numpy()
-    # The log loss of the trees alone is higher than the log loss of item response, by more than two
-    # standard errors.
+    # Without the item response model, the trees have a higher log loss than the sample
+    # item_response, by more than two standard errors.
     more_loss = loss_of_trees - loss_of_item_response
     assert more_loss.mean() > 2 * metrics.clustered_standard_error(more_loss, student_of_test)
-    # The log loss of the sample gradient_boosting must not be higher than the log loss of item
-    # response. Two standard errors are allowed for chance.
+    # But the sample gradient_boosting must not have a higher log loss than the sample
+    # item_response. Two standard errors are allowed for chance.
     more_loss = loss_of_boosting - loss_of_item_response
     assert more_loss.mean() < 2 * metrics.clustered_standard_error(more_loss, student_of_test)
 
@@ -376,7 +387,9 @@ def draw_outcomes(true_weight: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
     true_logit = start + true_weight * difference
     true_p = planted.sigmoid(true_logit)
     outcome = (rng.random(len(true_p)) < true_p).astype(np.int8)
-    # The Fisher information about the weight is Σ p (1 − p) · difference².
+    # An outcome has the Fisher information p (1 − p) about its logit. The derivative of the logit
+    # by the weight is `difference`, so the information about the weight is
+    # Σ p (1 − p) · difference². The standard error is 1 / √information.
     information = np.sum(true_p * (1 - true_p) * difference**2)
     standard_error = float(1 / np.sqrt(information))
     return start, planted.sigmoid(trees_logit), outcome, standard_error
@@ -388,9 +401,9 @@ def test_the_chosen_weight_lies_two_standard_errors_below_the_best_weight(
     true_weight = 0.3
     start, p_trees, outcome, standard_error = draw_outcomes(true_weight)
     weight = sample.choose_weight(start, p_trees, outcome)
-    # The best weight for the drawn outcomes differs from the true weight by chance, with a standard
-    # error of 0.017. The tolerance is three standard errors, plus the distance of 0.02 between the
-    # weights that `choose_weight` tries.
+    # The best weight for the drawn outcomes is the true weight plus a random error, with a standard
+    # error of 0.017. `choose_weight` tries only some weights, 0.02 apart. So the tolerance is three
+    # standard errors plus 0.02.
     expected = true_weight - 2 * standard_error
     assert weight == pytest.approx(expected, abs=3 * standard_error + 0.02)
     assert weight < true_weight
@@ -412,8 +425,8 @@ def test_the_ends_of_a_mix_are_the_start_and_the_trees(sample: ModuleType) -> No
     p_trees = np.array([0.1, 0.7, 0.5])
     assert sample.mix(start, p_trees, 0.0) == pytest.approx(planted.sigmoid(start))
     assert sample.mix(start, p_trees, 1.0) == pytest.approx(p_trees)
-    # The weight 0.5 gives the mean of the logits. The first logits are −2 and, for the probability
-    # 0.1 of the trees, log(0.1 / 0.9) = −log(9).
+    # With the weight 0.5, the logit of the mix is the mean of the two logits. In the first row,
+    # these are −2 (start) and log(0.1 / 0.9) = −log(9) (trees, which predict 0.1).
     expected = planted.sigmoid((-2 - np.log(9)) / 2)
     assert sample.mix(start, p_trees, 0.5)[0] == pytest.approx(expected)
 
@@ -431,8 +444,8 @@ def test_the_weight_is_chosen_by_rows_from_which_the_trees_have_not_learned(
     rng = np.random.default_rng(0)
     features = rng.random((n_rows, 30), dtype=np.float32)
     outcome = rng.integers(0, 2, n_rows)
-    # The other model, which is weighed against the trees, predicts 1/2 for all rows: its logits
-    # are 0.
+    # `start` holds the logits of the other model, with which the trees are mixed. It predicts 1/2
+    # for all rows, so its logits are 0.
     start = np.zeros(n_rows)
     more_settings: dict[str, object] = {}
     if "max_iter" not in sample.SETTINGS:

@@ -55,7 +55,7 @@ ENOUGH: dict[str, list[object]] = {
     "partial_vae": ["--steps", 150],
     "gradient_boosting": ["--features", "rates", "context"],
 }
-# Flags that save more time, for tests in which a model need not learn much.
+# Flags that save more time than those of ENOUGH, for tests that do not need good predictions.
 SHORT = {**ENOUGH, "partial_vae": ["--steps", 30], "matrix_factorization": ["--iterations", 2]}
 
 
@@ -70,9 +70,9 @@ class Fit(NamedTuple):
     # The pairs of student and question to predict: first the pairs of TEST, then pairs with unknown
     # ids.
     asked: pd.DataFrame
-    # The predictions for all pairs in `asked`, in the same order.
+    # The predicted answers to the pairs in `asked`, in the same order.
     predicted: Any
-    # The predictions for the pairs with unknown ids: a series with the index (UserId, QuestionId).
+    # Those of the pairs with unknown ids alone: a series with the index (UserId, QuestionId).
     predicted_by_unknown_pair: Any
 
 
@@ -87,10 +87,10 @@ WEAKEST = int(RATE_BY_STUDENT.idxmin())
 
 @pytest.fixture(scope="module", params=each_script(SCRIPTS))
 def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fit:
-    """Fit every model once for all tests, and predict the pairs of TEST and pairs of unknown ids.
+    """Fit a model once for all tests, and predict the pairs of TEST and pairs with unknown ids.
 
-    The pairs of unknown ids are an unknown student with every question, also with an unknown one,
-    and the ablest and the weakest student with the unknown question.
+    In the pairs with unknown ids, an unknown student is paired with every question and with an
+    unknown question, and the unknown question also with the ablest and the weakest student.
     """
     script = request.param
     questions = [*TRAIN.QuestionId.unique(), planted.UNKNOWN_QUESTION]
@@ -208,8 +208,8 @@ def test_fewer_dimensions_or_steps_lower_the_accuracy(fit: Fit, tmp_path: Path) 
     full_accuracy = accuracy(fit.task, fit.predicted[: len(TEST)])
     for flags in LESS.get(fit.name, []):
         predicted = predict(fit.script, tmp_path, *enough, *flags)
-        # The accuracy of the full model is 0.03 to 0.08 higher. The two models differ in a fifth of
-        # the 2,268 predictions, so this gain has a standard error of √(1 / 5 / 2,268) = 0.009.
+        # Without these flags, the accuracy is 0.03 to 0.08 higher. The two models differ in a fifth
+        # of the 2,268 predictions, so the gain has a standard error of √(1 / 5 / 2,268) = 0.009.
         assert full_accuracy > accuracy(fit.task, predicted) + 0.015, flags
 
 
@@ -241,8 +241,8 @@ def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
     truth = TEST[COLUMN[fit.task]]
     share_of_truth = truth.map(truth.value_counts(normalize=True)).to_numpy()
     gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
-    # The majority model in task 1 has the smallest gain: four standard errors. A gain of more than
-    # three standard errors is hardly due to chance.
+    # The gain must exceed three standard errors, so that it is hardly due to chance. The smallest
+    # gain of all models, that of the majority model in task 1, is four standard errors.
     assert gain.mean() > 3 * metrics.clustered_standard_error(gain, STUDENT)
 
 
@@ -282,9 +282,10 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     # The predictions for the unknown student: a series with the index QuestionId.
     predicted = fit.predicted_by_unknown_pair[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
-        # The trees of this model may merge similar questions. A question has 140 answers, so that
-        # the lead has a standard error of 1 / √140 = 0.085. Only questions with a lead of four
-        # standard errors are compared, and the prediction may differ for one in ten of them.
+        # The trees of this model may treat similar questions as one, and so miss a small lead. A
+        # question has 140 answers, so its lead has a standard error of 1 / √140 = 0.085. Compare
+        # only questions with a lead of more than four standard errors, and allow that the
+        # prediction differs for one in ten of them.
         expected = most_frequent[lead > 0.34]
         assert np.mean(predicted[expected.index] == expected) >= 0.9
     else:
@@ -362,8 +363,9 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
 
     # At most a third of the predictions differ from the best predictions, so the difference of the
-    # accuracies has a standard error of √(1 / 3 / 9,500) = 0.006. A gain of 0.02 would be more than
-    # three standard errors. A model that learns from noise loses more than 0.06.
+    # accuracies has a standard error of √(1 / 3 / 9,500) = 0.006. No model can be better than the
+    # best predictions except by chance: three standard errors are less than 0.02. A model may be a
+    # little worse, but one that learns from noise would lose more than 0.06.
     assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
 
 
@@ -511,14 +513,14 @@ def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int
 
 
 def write_training_answers(path: Path, kit: Path) -> pd.DataFrame:
-    """Write the answers of 60 students, and return them.
+    """Write the answers of 60 students, from which models of task 3 learn, and return them.
 
-    Some questions that the models of task 3 must rank have no answers.
+    Some of the questions that the models must rank have no answers.
     """
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
     answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
-    # Let all answers to one question be the same. A model must still rank this question before the
-    # questions without answers.
+    # Let all answers to one question be right, with option 1. A model must still rank this question
+    # before the questions without answers.
     is_uniform = answers.QuestionId == answers.QuestionId.max()
     answers.loc[is_uniform, ["IsCorrect", "CorrectAnswer", "AnswerValue"]] = 1
     # Remove the answers to two questions, so that at least these two questions have no answers.
