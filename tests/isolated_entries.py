@@ -37,7 +37,7 @@ def limit_protections(
         pytest.skip("this system allows no namespaces")
     is_in_use = {name: name in names for name in ALL_PROTECTIONS}
     in_use = Protections(**is_in_use, landlock=landlock_version)
-    # The isolation uses the protections in this variable.
+    # The sandbox isolates an entry with the protections that `protections.ALL` names.
     monkeypatch.setattr(protections, "ALL", in_use)
     return in_use
 

@@ -14,8 +14,8 @@ N_QUESTIONS = 120
 # A third of all pairs are answered, as in tasks 3 and 4.
 N_ANSWERS = N_STUDENTS * N_QUESTIONS // 3
 Save = Callable[[pd.DataFrame, Path], None]
-# The sketch of a file, by which the kit recognises its rows. The key is a column of outcomes, such
-# as IsCorrect. The value holds hashes of the rows, as text.
+# The kit keeps a sketch of each simulated file, to recognise rows of this file in other files. The
+# key is a column of outcomes, such as IsCorrect. The value holds hashes of rows, as text.
 Sketch = dict[str, str]
 
 
@@ -49,7 +49,7 @@ ANSWERS = draw_answers(0)
 
 
 def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Return the answers, a share of them with other outcomes."""
+    """Return a copy of the answers in which the first rows, a share of all, have other outcomes."""
     edited = answers.copy()
     rows = edited.index[: int(share * len(edited))]
     edited.loc[rows, "IsCorrect"] ^= 1
@@ -59,11 +59,11 @@ def edit(answers: pd.DataFrame, share: float) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Sketch]]:
-    """Return the sketches by which `is_known` recognises the rows of one simulation.
+    """Write the three files of one simulation, and return their sketches as `is_known` takes them.
 
-    A sketch holds hashes of the rows of a file. The list has an element for each simulation, here
-    one: the sketches of its files, by file name. The files are training answers and two files of
-    test answers.
+    A sketch holds hashes of the rows of a file. By the sketches, `is_known` recognises rows of
+    these files in another file. The list has a dict for each simulation, here only one. The dict
+    holds the sketch of each file, by file name.
     """
     folder = tmp_path_factory.mktemp("simulated")
     answers_by_file = {
@@ -137,7 +137,8 @@ def test_seven_rows_are_too_few_and_eight_suffice(
 ) -> None:
     """A file with eight rows of a simulated file is recognised; a file with seven rows is not.
 
-    The sketch of public.csv keeps the hashes of all its rows, so each row can be compared.
+    The rows are taken from public.csv. A sketch of a large file keeps the hashes of only some rows,
+    but the sketch of public.csv keeps the hashes of all.
     """
     path = tmp_path / "mine.csv"
     ANSWERS[30_000:30_007].to_csv(path, index=False)

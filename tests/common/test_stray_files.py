@@ -91,8 +91,8 @@ def littered(tmp_path: Path) -> Path:
 def test_a_folder_and_its_zip_list_the_same_files(littered: Path, tmp_path: Path) -> None:
     """The folder holds wanted.csv, stray files, and a folder "inside" with nothing but stray files.
 
-    `list_paths` lists files and folders, so it lists "inside". A zip lists files only, so nothing
-    remains of "inside".
+    `list_paths` lists files and folders, so it lists wanted.csv and "inside". The zip lists only
+    files, so it lists wanted.csv alone.
     """
     paths = [path for path in littered.rglob("*") if path.is_file()]
     members = {path.relative_to(littered).as_posix(): path.read_bytes() for path in paths}
@@ -179,13 +179,15 @@ def describe(submission: Path, tmp_path: Path) -> dict[str, object]:
         "weights": entry_files.list_weights(submission),
         "misnamed": entry_files.list_misnamed(submission),
         "code": entry_files.fingerprint_code(submission),
-        # The function reads only files of these sizes. The two files of weights have 7 bytes each.
+        # The function reads only files of the given sizes in bytes. Each of the two files of
+        # weights has 7 bytes.
         "data": entry_files.fingerprint_data(submission, [7]),
         "helper": entry_files.read_entry_file(submission, "inside/helper.py"),
     }
 
 
-# The entry with stray files: beside its own files, in its folders, and in folders with stray names.
+# The entry with stray files: some lie beside its own files, and some in folders whose names are
+# those of stray files.
 LITTERED_ENTRY = {
     **ENTRY,
     **dict.fromkeys(STRAY, b"stray"),

@@ -87,7 +87,7 @@ def serving(replies: dict[str, Reply]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """Send the reply for the path, or 404 if there is none."""
-            # The script must send no login.
+            # The script must not log in.
             assert "Cookie" not in self.headers
             assert "Authorization" not in self.headers
 
@@ -111,10 +111,11 @@ def serving(replies: dict[str, Reply]) -> Iterator[str]:
 
 
 def test_an_open_server_is_reported_line_by_line() -> None:
-    """The script reports what the server `OPEN` sends without a login: everything.
+    """The script requests files without a login, and reports each file that the server sends.
 
-    Two items should be secret: the answers, and what was submitted. The exit code 1 says that not
-    all secrets are kept. The server sends a scoring program of 2 bytes and answers of 1,000 bytes.
+    The server `OPEN` sends all files. Two of them should be secret: the answers, and what was
+    submitted. The exit code 1 says that the server gives away something secret. The server sends a
+    scoring program of 2 bytes and answers of 1,000 bytes.
     """
     with serving(OPEN) as url:
         done = run([SCRIPT, url])
@@ -133,7 +134,7 @@ def test_an_open_server_is_reported_line_by_line() -> None:
 
 
 def test_the_report_on_a_closed_server_says_how_it_refuses_each_request() -> None:
-    """The server `CLOSED` gives strangers neither the files of the tasks nor any submission."""
+    """Without a login, the server `CLOSED` sends neither the files of tasks nor any submission."""
     with serving(CLOSED) as url:
         lines = succeeds([SCRIPT, url]).splitlines()
     assert lines[1:3] == [

@@ -19,8 +19,10 @@ clicks = import_module("clicks")
 
 FOLDER = "related_challenges/debiasing"
 FINAL_STAGE = 1_591_315_201
-# Unix times in the phases 0 to 6, and in phase 9, the final stage. The second time is the exact
-# start of phase 1, at which phase 0 still runs. At the third time, a second later, phase 1 runs.
+# Times of submission, as Unix times. Two of them lie in phase 0, one in each of the phases 1 to 5,
+# two in phase 6, and the last one in phase 9, the final stage. The second time is the limit between
+# the phases 0 and 1, and still belongs to phase 0; the third time, a second later, belongs to
+# phase 1.
 TIMES = (
     0,
     1_586_534_399,
@@ -35,7 +37,7 @@ TIMES = (
 )
 N_ITEMS = 250
 N_USERS_OF_PHASE = 8
-# Number of submissions that the kit and the official script judge.
+# Number of submissions that are given both to the kit and to the organisers' script.
 N_CASES = 200
 
 
@@ -120,13 +122,14 @@ def official_sums(content: bytes, answers: list[Answer], time: int) -> list[floa
 def official_metrics(rows: dict[int, list[int]], answers: list[Answer]) -> np.ndarray:
     """Return NDCG full, NDCG half, hit rate full and hit rate half of one phase.
 
-    `rows` holds the recommended items of each user. A metric named "full" is the mean of the gains
-    (see `official_gains`) over all users in `answers`. A metric named "half" is the mean over the
-    users whose item is rare. The degree of an item is its number of clicks, and an item is rare if
-    its degree is at most the median degree.
+    `rows` holds the recommended items of each user. Each user has a gain in NDCG and a gain in hit
+    rate (see `official_gains`). A metric named "full" is the mean of a gain over all users in
+    `answers`. A metric named "half" is the mean over the users whose clicked item is rare. The
+    degree of an item is its number of clicks. An item is rare if its degree is at most the median
+    degree.
     """
     degrees = sorted(answer.degree for answer in answers)
-    # The larger of the two middle degrees, if the number of degrees is even.
+    # If the number of degrees is even, the script takes the larger of the two middle degrees.
     median = degrees[len(degrees) // 2]
     rare_answers = [answer for answer in answers if answer.degree <= median]
     gains_full = [official_gains(rows[answer.user], answer.item) for answer in answers]
@@ -240,7 +243,7 @@ ANSWERS = make_answers()
 
 
 def make_case(number: int) -> Case:
-    """Return a valid submission to which one change has been made, and the time of submission.
+    """Make a valid submission, change it in one way, and return it with a time of submission.
 
     `number` decides the change and the time. A change replaces a cell (CELLS), changes the rows
     (CHANGES_OF_ROWS) or the text (CHANGES_OF_TEXT). Some changes make the submission invalid. The
@@ -249,7 +252,7 @@ def make_case(number: int) -> Case:
     rng = random.Random(number)
     rows = make_rows(rng)
     changes_of_rows = [*map(change_cell, CELLS), *CHANGES_OF_ROWS]
-    # After the last change, the changes begin anew.
+    # Successive numbers take successive changes; after the last change, the first one follows.
     position = number % (len(changes_of_rows) + len(CHANGES_OF_TEXT))
     if position < len(changes_of_rows):
         change_rows = changes_of_rows[position]
@@ -287,7 +290,11 @@ def expected_sums(case: Case) -> list[float] | None:
 
 @pytest.fixture
 def folder(write: Write) -> Path:
-    """Return a folder with the answers and the test users of all phases."""
+    """Return a folder with the files of a challenge of ten phases.
+
+    For each phase, a file names the test users, for whom items must be recommended. The file of
+    answers holds the click that each of them makes.
+    """
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "10,1,0.5\n")
         users = [answer.user for answer in ANSWERS if answer.phase == phase]
@@ -316,8 +323,8 @@ TOLERANCE_OF_SUMS = 1e-6
 def test_the_kit_accepts_and_scores_as_the_official_script(first_number: int, folder: Path) -> None:
     """The check and the evaluation must agree with the organisers' script on twenty submissions.
 
-    `expected_sums` repeats the script: it returns four sums, or None if the script refuses the
-    submission.
+    `expected_sums` computes what the script would return: four sums, or None if the script refuses
+    the submission.
     """
     for number in range(first_number, first_number + 20):
         case = make_case(number)
@@ -333,8 +340,8 @@ def test_the_kit_accepts_and_scores_as_the_official_script(first_number: int, fo
         if expected is None:
             continue
         if case.time == FINAL_STAGE:
-            # In the final stage, the organisers' script adds 7 to each sum: a score of 1 for each
-            # of the seven earlier phases. With this flag, the kit's evaluation also adds 7.
+            # In the final stage, the organisers' script adds 7 to each of the four sums, as if each
+            # of the seven earlier phases had the score 1. With this flag, the kit adds 7, too.
             flags.append("--official_sum")
         succeeds(evaluation("debiasing", folder, *flags))
         score, *sums = scores_in(folder).values()

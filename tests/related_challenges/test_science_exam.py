@@ -182,15 +182,15 @@ def test_models_do_not_see_the_answers_they_predict(
 def test_the_seed_of_the_folds_and_each_member_change_the_predictions(
     lines: list[str], tmp_path: Path
 ) -> None:
-    """Another seed changes the predictions of the model "ranker".
+    """The predictions of "ranker" depend on its seed, those of "ensemble" on its members.
 
-    The model "ensemble" combines the predictions of several simple models, its members. Another
-    list of members changes the predictions of "ensemble".
+    The model "ranker" predicts its own training questions in folds: a fold is predicted by a model
+    that has learned from the other folds. The seed decides which questions make a fold. The model
+    "ensemble" combines the predictions of several simple models, its members.
     """
     questions = lines[:24]
     new_questions = lines[24:48]
-    # The ranker learns from the same questions that it predicts. In this case it predicts the
-    # questions in folds, and the seed decides the folds.
+    # The ranker learns from the same questions that it predicts, so it predicts them in folds.
     with_seed_0 = predict(tmp_path, "ranker", questions, questions, "--seed", 0)
     with_seed_1 = predict(tmp_path, "ranker", questions, questions, "--seed", 1)
     assert with_seed_0 != with_seed_1

@@ -36,12 +36,13 @@ time.sleep(1000)
 """
 READY = b'{"protections": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
 DONE = b'{"arrays": []}\n'
-# Limit in seconds on a game that ends at once: enough for a busy machine, and much less than the
-# 1,000 seconds that the stand-in sleeps.
+# A game that lasts fewer seconds than this has ended at once. The limit is large enough for a busy
+# machine, and much less than the 1,000 seconds that the stand-in sleeps.
 ENDS_WITHIN = 40
 
 GARBLED = "closed or garbled the channel"
-# Replies with the message of the error that ends the game.
+# Forged replies. The key describes the reply. The value holds the reply, and the message of the
+# error with which it ends the game.
 FORGED = {
     "an empty line": (b"\n", GARBLED),
     "half a line": (b'{"arr', GARBLED),
@@ -77,11 +78,11 @@ FORGED = {
 
 @pytest.fixture
 def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
-    """Return a function that replaces the kit's program by a stand-in with given replies.
+    """Return a function that replaces the program of the sandbox by a stand-in with given replies.
 
     The function takes the replies and returns the arguments of `play_all`, which then plays a game
-    with the stand-in. At first, the stand-in replies READY and DONE, as the program does when it
-    starts. Then it sends the given replies.
+    with the stand-in. At first, the stand-in replies READY and DONE, as the program of the sandbox
+    does when it starts. Then it sends the given replies.
     """
 
     def replace_program(*replies: bytes) -> Setting:
@@ -122,8 +123,9 @@ def as_reply(values: object, dtype: str) -> bytes:
     return message_with(dtype, array.shape, array.tobytes())
 
 
-# Replies with the message of the error that they cause. There are 4 students and 20 questions. The
-# answers to the last three questions are targets, i.e. are to be predicted.
+# Replies to a call of `select_questions`, and below to a call of `predict`, each with the message
+# of the error that it causes. There are 4 students and 20 questions. The answers to the last three
+# questions are targets, i.e. are to be predicted.
 SELECTIONS = {
     "nothing": (DONE, "returned nothing, expected one column index for each of the 4 students"),
     "one number": (as_reply(0, "<i8"), r"returned shape \(\), expected one column index"),

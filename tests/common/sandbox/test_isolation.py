@@ -43,7 +43,8 @@ class Submission:
     def __init__(self):
         escape_attempts.try_all(*ARGUMENTS)
 """
-# For each expression "succeeded", or "blocked: " and the error or value that shows why.
+# How the attempts ended. The key is the Python expression of an attempt. The value is "succeeded",
+# or "blocked: " and the error or value that shows why.
 Outcomes = dict[str, str]
 
 linux = on_linux("namespaces, Landlock, and attempts to escape them")
@@ -58,7 +59,7 @@ class Outside:
     answers: Path
     # A process that has opened the file of the answers, and has an answer in its environment.
     process: subprocess.Popen[bytes]
-    # The port at which a server listens.
+    # The port at which the test listens, so that an entry could connect to it.
     port: int
 
 
@@ -111,8 +112,7 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
 
     The file escape_attempts.py has tables of attempts, such as DAMAGE. `try_all` makes the attempts
     of the named `tables`. Its further arguments are the folder of the answers, a folder of targets
-    to damage, and facts about the system outside the entry that an attempt may need, such as the
-    number of a process.
+    to damage, and a dict of targets outside the entry's process, such as the id of another process.
 
     This function also makes the targets, in the new folder `run`: a folder for each attempt to do
     damage, which holds a file and an empty folder.
@@ -124,8 +124,8 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (target / "file").write_text("whole")
         # Set the time of change to a known value, so that an attempt to change it is noticed.
         os.utime(target / "file", (1, 1))
-    # The comment on OUTSIDE in escape_attempts.py explains these facts about the system outside.
-    facts = {
+    # The comment on OUTSIDE in escape_attempts.py explains these targets.
+    targets_outside = {
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
         "port": outside.port,
@@ -134,7 +134,7 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         "note": f"note-{os.getpid()}",
         "number": os.getpid(),
     }
-    return tables, str(outside.answers.parent), str(targets), facts
+    return tables, str(outside.answers.parent), str(targets), targets_outside
 
 
 def read_outcomes(output: str) -> Outcomes:
@@ -153,9 +153,10 @@ def find_succeeded(outcomes: Outcomes) -> set[str]:
 
 @pytest.fixture(scope="module")
 def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """Return the outcomes of all attempts without isolation.
+    """Make all attempts in a process without isolation, and return their outcomes.
 
-    This also writes the answers in all formats that the attempts read.
+    `escape_attempts.py` then also writes the answers in the other formats that attempts try to
+    read, such as a database.
     """
     outcomes = Outcomes()
     # A dishonest entry could leave a message for the entry of the next game. "LEAVE_MESSAGE" holds
@@ -200,7 +201,7 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
 
     `ATTEMPTS` lists attempts to break out, each with its Python expression and with the protections
     that refuse it. An attempt must succeed if none of the used protections refuses it: otherwise
-    the list would name the wrong protections. Actions that entries may do must succeed, too.
+    the list would name the wrong protections. What an entry is allowed to do must succeed, too.
 
     Parameters
     ----------
@@ -219,8 +220,8 @@ def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
             if not by_landlock and not by_others:
                 not_refused.add(attempt.expression)
     for action in ATTEMPTS.ALLOWED:
-        # Some allowed actions need a protection: only a file system root of its own gives an entry
-        # its own /dev/shm.
+        # Some actions are possible only because of a protection. For example, an entry can list
+        # /dev/shm only if it has a file system root of its own, where /dev/shm is an empty folder.
         if not action.only_with or action.only_with in names:
             not_refused.add(action.expression)
     return not_refused
@@ -260,7 +261,8 @@ COMBINATIONS = [
         pytest.param((), version, ("DAMAGE", "ALLOWED"), id=f"Landlock {version}")
         for version in range(1, 8)
     ),
-    # No protection of the system, but only the guard in Python's file functions.
+    # The system protects nothing. Only the kit's guard in Python's file functions is left, which
+    # refuses to open the file of the answers.
     pytest.param((), 0, ("READ_BY_PYTHON",), id="nothing"),
 ]
 
@@ -291,10 +293,12 @@ def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     outcomes = read_outcomes(entry.output)
     can_succeed = {action.expression for action in ATTEMPTS.ALLOWED}
     if names or landlock_version:
-        # Attempts that fail on this machine even without isolation cannot succeed in the entry.
+        # Add the attempts that succeed on this machine without isolation: only these can succeed in
+        # the entry.
         can_succeed |= find_succeeded(unisolated)
-    # In the case "nothing", the system protects nothing. Its only table is READ_BY_PYTHON. A guard
-    # in Python's file functions refuses all attempts of this table, so none can succeed.
+    # Otherwise the system protects nothing (the case "nothing"). The entry then makes only the
+    # attempts in READ_BY_PYTHON. The kit's guard in Python's file functions refuses all of them, so
+    # none can succeed.
     not_refused = find_not_refused(names, landlock_version)
     was_made = outcomes.keys()
     assert find_succeeded(outcomes) == not_refused & can_succeed & was_made, outcomes
@@ -432,7 +436,7 @@ def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
     """The entry may read folders of modules and libraries, unless these hold the answers."""
     answers = tmp_path / "answers"
     modules = tmp_path / "modules"
-    # Python looks for modules in both folders. The first one holds the answers.
+    # The folders in which Python looks for modules. The first one holds the folder of the answers.
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(modules)])
     # Two folders of libraries: a relative path, and a path with dots and a slash at the end.
     monkeypatch.setenv("LD_LIBRARY_PATH", f"lib:{tmp_path}/a/../libraries/:")
