@@ -121,7 +121,7 @@ class Tab:
     def wait_for_file(self, folder: Path, pattern: str) -> Path:
         """Return the only file in a folder whose name matches a pattern, once it is saved."""
         deadline = time.monotonic() + _PATIENCE
-        # While it saves a file, Chromium gives it another name.
+        # Chromium gives a file its name only when it is saved completely.
         while not (paths := list(folder.glob(pattern))):
             assert time.monotonic() < deadline, f"the browser has saved no {pattern}"
             self.run("0")
@@ -164,8 +164,8 @@ def open_browser(profile: Path, downloads: Path) -> Iterator[Tab]:
     try:
         _attach(tab, downloads)
         yield tab
-        # Without a session, a command goes to the browser itself, not to the tab. A browser that is
-        # closed by this command first writes the stored data of the pages into the profile.
+        # Close the browser by a command, so that it first writes the data that pages have stored
+        # into the profile. A command without a session goes to the browser itself, not to the tab.
         tab.session = ""
         tab.send("Browser.close")
         _wait_until_ended(process)

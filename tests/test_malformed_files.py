@@ -15,7 +15,8 @@ import script_inputs
 pytestmark = pytest.mark.slow
 INPUTS = {f"{item.script} < {item.path}": item for item in script_inputs.find_inputs()}
 INPUT_BY_COMMAND = {item.command: item for item in INPUTS.values()}
-# Number of ways to damage each file that the tests try, unless KIT_MALFORMED is `all`.
+# Each file is damaged in this many ways, drawn at random. If KIT_MALFORMED is `all`, each file is
+# damaged in all known ways.
 N_SAMPLED = 3
 
 
@@ -40,6 +41,6 @@ def test_malformed_files_are_refused(kit: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", INPUT_BY_COMMAND, ids=INPUT_BY_COMMAND)
 def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
-    """The test fails if a script refuses every file, which the test of malformed files allows."""
+    """A script that refuses every file would pass the test of malformed files, but fails here."""
     done = INPUT_BY_COMMAND[command].run(kit)
     assert (done.returncode, done.stderr) == (0, "")

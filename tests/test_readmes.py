@@ -62,11 +62,12 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
         save_time(tiny_kit, folder.as_posix())
     for arguments in indented_commands(folder / "README.md"):
         if arguments[0].endswith("unpack.py"):
-            # The command needs zips with passwords, which test_debiasing_unpack.py makes.
+            # This command needs zips with passwords. test_debiasing_unpack.py makes such zips and
+            # tests the script.
             continue
         copy_named_folders(tiny_kit, arguments)
         if "SEASON" in arguments:
-            # The command scores all submissions of a season.
+            # The command scores all submissions of a competition, whose folder is called SEASON.
             submission = tiny_kit / folder / "data/test_output/submission.csv"
             make_season(tiny_kit / "SEASON", submission)
         done = run_page_command(folder / "README.md", arguments, tiny_kit)
@@ -75,17 +76,17 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
 
 
 def copy_named_folders(kit: Path, arguments: list[str]) -> None:
-    """Copy folders of simulated files to the folders of real files that a command names."""
+    """If a command names a folder of real files, put a folder of simulated files in its place."""
     for name, source in REAL_FOLDERS.items():
         if name in arguments and not (kit / name).exists():
             shutil.copytree(kit / RELATED / source, kit / name)
 
 
 def make_season(season: Path, submission: Path) -> None:
-    """Make the folder of a season of debiasing, in which one team has made one submission.
+    """Make the folder of a competition (a season), in which one team has made one submission.
 
     The folder of a season holds a folder for each team. The name of a submission is its time in
-    seconds since 1970, here a time in the last phase.
+    seconds since 1970, here a time in the last phase of the challenge debiasing.
     """
     team = season / "team"
     team.mkdir(parents=True)

@@ -297,7 +297,8 @@ def test_guesses_of_a_related_challenge_are_not_scored_on_other_queries(kit: Pat
     succeeds([f"{folder}/local_data_split.py"], kit=kit)
     succeeds([f"{folder}/sample_model_frequent.py", "--local"], kit=kit)
     succeeds(evaluate, kit=kit)
-    # Simulate other queries. They have the same ids, so the kit must compare the data themselves.
+    # Simulate other queries (sentences with a gap to be guessed), with the same ids as before. So
+    # the kit cannot notice the change by the ids, and must compare the contents of the files.
     succeeds([f"{folder}/generate_sample.py", "--seed", "1"], kit=kit)
 
     error = fails(evaluate, kit=kit)
@@ -325,7 +326,8 @@ def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) 
 
     assert f"note: {script} or a file that it imports has changed since" in printed_after_edit
     assert read_last_doubts(kit) == ["made by earlier code"]
-    # Compare the scores 1 (before the edit) and 2 (after the edit) of the record.
+    # The arguments are the numbers of two scores in the record of scores: score 1 was made before
+    # the edit, and score 2 after it.
     comparison = succeeds(["-m", "tools.compare", "1", "2"], kit=kit)
     assert "task_1/idea.py has changed since" in " ".join(comparison.split())
 

@@ -29,7 +29,7 @@ def judgements() -> pd.DataFrame:
 def test_random_rankings_agree_with_half_of_the_judgements_of_an_expert(
     judgements: pd.DataFrame,
 ) -> None:
-    """The second expert of this panel has judged nothing, and so does not count."""
+    """The panel has two experts here, but the second one has judged no pair and does not count."""
     one_expert = metrics.random_best_agreement(judgements[[0]].assign(none=np.nan))
     # A random ranking orders each of 25 pairs of questions by chance, so its expected agreement is
     # 0.5. The mean over 10,000 rankings has a standard error of 0.5 / √(25 · 10,000) = 0.001. The

@@ -27,7 +27,11 @@ OWN = "UserId,QuestionId,IsCorrect\n1,2,0\n"
 
 
 def write_provenance(path: Path, **fields: Any) -> None:
-    """Write the record that a script leaves beside a file that it has made."""
+    """Write the record of a file that `task_1/local_data_split.py` seems to have made.
+
+    A script leaves such a record, a JSON file, beside each file that it makes. `fields` holds
+    further fields of the record, such as the origin of the file.
+    """
     record = Provenance("task_1/local_data_split.py", {}, 0.0, **fields)
     content = asdict(record) | {"files": {path.name: fingerprints.fingerprint(path)}}
     path.with_suffix(".json").write_text(json.dumps(content))
@@ -183,8 +187,8 @@ def predicted_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return kit
 
 
-# Ways to make another file from a file of simulated answers. Each way is a function. Its arguments
-# are the paths of the two files.
+# Each of the following functions reads a file of simulated answers, `source`, and makes another
+# file from it, `target`.
 
 
 def copy(source: Path, target: Path) -> None:
@@ -389,7 +393,7 @@ def hosted(tmp_path: Path) -> Path:
         path = folder / "train_data" / layout.TRAIN_TASK_1_2
         path.parent.mkdir()
         path.write_text(OWN)
-        # The marker needs no further facts about the simulation.
+        # Facts about the simulation, which `place_simulated` would add to the marker: none here.
         return {}
 
     place_simulated(data, ["train_data"], write_training_answers)

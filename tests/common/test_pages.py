@@ -37,7 +37,8 @@ def test_a_table_can_be_read_on_a_phone(stacks: bool) -> None:
     assert labels == labels_of_row * len(ROWS)
     # A table that is too wide scrolls inside this element.
     assert '<div class="wide"><table' in html
-    # The only rule that shows labels is among the rules of narrow screens, which end the style.
+    # The style sheet has one rule that shows labels, and this rule applies only to narrow screens.
+    # The rules for narrow screens are the last rules of the style sheet.
     shows_labels = "content: attr(data-label)"
     _, _, rest_of_page = html.partition("@media (max-width: 34rem)")
     rules_of_narrow_screens, _, _ = rest_of_page.partition("</style>")

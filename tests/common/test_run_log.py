@@ -53,7 +53,8 @@ for number in range(300):
 def test_lines_of_processes_that_write_at_the_same_time_stay_whole(tmp_path: Path) -> None:
     """Two processes append 300 lines each to a file, and no line mixes with another.
 
-    The file ends with an unfinished line at first. This line must stay a line of its own.
+    At first, the file holds one line without an end. The lines that are appended must not continue
+    this line.
     """
     path = tmp_path / "results.jsonl"
     # An earlier process was killed while it wrote this line.
@@ -64,7 +65,7 @@ def test_lines_of_processes_that_write_at_the_same_time_stay_whole(tmp_path: Pat
     assert [writer.wait(PATIENCE) for writer in writers] == [0, 0]
 
     lines = path.read_text(encoding="utf-8").split("\n")
-    # If both processes end the unfinished line at the same time, they leave a blank line.
+    # Each process may add the missing line end. If both do so at the same time, a blank line stays.
     unfinished, *written = [line for line in lines if line]
     assert unfinished == '{"sco'
     records = [json.loads(line) for line in written]

@@ -87,7 +87,8 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, cause: st
     path = tmp_path / "a.csv"
     path.write_text("previous")
     exceeds_limit = cause == "size limit"
-    # The script writes half of the file. Then it exceeds the limit, or waits for the signal.
+    # The script writes half of the file. Its next line exceeds the limit on the size of files, or
+    # waits until a signal ends the script.
     last_line = EXCEEDS_A_LIMIT if exceeds_limit else WAITS
     script = WRITES.format(then=last_line)
 

@@ -107,11 +107,11 @@ def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers(
 
 
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
-    """A quiz counts by its number of answers. Answers without a quiz are left out.
+    """The entropy in each quiz is weighted by the number of answers to the question in this quiz.
 
-    Entropy within classes is computed in the same way. `example` holds some answers in two forms
-    with the same rows: `data` for the functions under test, and `table` to compute the expected
-    values.
+    Answers without a quiz are left out. Entropy within classes is computed in the same way.
+    `example` holds some answers in two forms with the same rows: `data` for the functions under
+    test, and `table` to compute the expected values.
     """
     data, table = example
     quiz = table.quiz.to_numpy()
@@ -295,10 +295,10 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
     # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
     variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
     reliability = true_variance / (true_variance + variance_by_chance)
-    # Only values that are more than 0.1 from the mean are compared. For other values, the quotient
-    # below would be inexact: `shrink` estimates the mean from 200 rates with a standard deviation
-    # of 0.13, so the estimated mean has an error of 0.13 / √200 = 0.009. This error is less than a
-    # tenth of a distance above 0.1.
+    # Compare only values whose distance from the mean is more than 0.1. For other values, the
+    # quotient of the two distances below would be inexact. The reason is that `shrink` estimates
+    # the mean from 200 rates with a standard deviation of 0.13, so the estimated mean has an error
+    # of 0.13 / √200 = 0.009. This error is less than a tenth of a distance above 0.1.
     is_far = np.abs(raw - mean) > 0.1
     distance = (raw - mean)[is_far]
     shrunk_distance = (shrunk - mean)[is_far]
@@ -306,7 +306,7 @@ def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
 
 
 def test_shrinking_twice_gives_the_same_values(rates: Rates) -> None:
-    """To estimate the noise, `shrink` halves the students at random; the seed alone decides how."""
+    """To estimate the noise, `shrink` halves the students at random, each time in the same way."""
     first = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     second = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
     assert np.array_equal(first, second)

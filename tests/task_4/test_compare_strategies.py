@@ -275,7 +275,8 @@ def test_a_protocol_cannot_be_played_with_targets_that_may_be_asked(
     assert not list(tmp_path.iterdir())
 
 
-# Flags that play one strategy on the public phase, in a test of three questions.
+# Flags that save time: they play one strategy with the students of the public phase, in tests of
+# three questions.
 SHORT = ["--phase", "public", "--questions", 3, "--strategies", "random"]
 
 

@@ -131,7 +131,8 @@ def test_a_model_of_20_questions_can_be_used_for_fewer_or_more(n_questions: int)
     n_common = min(n_questions, N_QUESTIONS)
     compared = [question for question in range(n_common) if question not in answered]
     assert prediction[compared] == pytest.approx(expected[compared], abs=1e-5)
-    # The predictions for the unknown questions 21 to 24. For 15 questions, this array is empty.
+    # The predictions for questions 21 to 24, which the model does not know. If it was cut to 15
+    # questions, this array is empty.
     unknown = prediction[21:]
     assert unknown == pytest.approx(float(model.intercept.mean()), abs=1e-5)
 

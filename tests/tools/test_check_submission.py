@@ -189,8 +189,8 @@ def checker_command(task: int, submission: Path, folder: Path) -> list[object]:
     # In tasks 1 and 2, the file of answers is also used as the template, because it holds the same
     # pairs of student and question.
     template = "template.csv" if task == 3 else "answers.csv"
-    # The checker also works without training answers: for tasks 2 and 3, name a file that does not
-    # exist.
+    # The checker must also work without training answers. So the command names a file of training
+    # answers that does not exist, except in task 1.
     train_data = "answers.csv" if task == 1 else "none.csv"
     command: list[object] = ["-m", "tools.check_submission", submission]
     command += ["--task", task, "--input_dir", input_dir, "--train_data", train_data]
@@ -393,9 +393,9 @@ def test_an_entry_of_task_4_is_checked_by_its_code_and_a_game(
 ) -> None:
     """The checker first names faults in the code of an entry, and then plays a game with it.
 
-    If the game finds a fault, this fault is the last message. `files` are the entry's files, and
-    `expected` has a part of each message. An entry without faults is valid, and the checker lists
-    the file with its class, and then its files of weights.
+    `files` are the entry's files. `expected` has a part of each message of a fault; if the game
+    finds a fault, its message is the last one. If an entry has no faults, the checker calls it
+    valid. It then lists the file that holds the entry's class, and the files of weights.
 
     `sandbox/test_isolated_entry.py` tests all faults that a game can find.
     """

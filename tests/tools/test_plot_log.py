@@ -75,10 +75,10 @@ def test_every_run_of_the_logs_is_printed(logs: list[Path]) -> None:
 
 
 def test_every_run_of_the_logs_is_drawn(logs: list[Path]) -> None:
-    """The page beside the first log has a chart for each kind of quantity, with curves of the runs.
+    """The page beside the first log has a chart of the losses, of the accuracies and of "own".
 
-    The two logs hold four runs. Both logs begin with `SAME_RUN`, so the page numbers these two runs
-    of the same name.
+    Each chart has curves of the runs. The two logs hold four runs. Both logs begin with `SAME_RUN`,
+    so the page numbers these two runs of the same name.
     """
     succeeds([*PLOT, *logs])
     page = read_page(logs[0].with_suffix(".html").read_text(encoding="utf-8"))

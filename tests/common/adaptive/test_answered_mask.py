@@ -25,17 +25,18 @@ def draw_masks(rng: np.random.Generator, n_students: int, n_questions: int) -> n
 
 
 def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times() -> None:
-    """`fit_completion` predicts a student's mask from the mask with some answers hidden at random.
+    """`fit_completion` learns to complete a mask, some of whose answers are hidden at random.
 
-    It computes the expectation over all choices of hidden answers in closed form, from the numbers
-    of students who answered both of two questions. Here the expectation is approximated: Ridge is
-    fitted to 4,000 copies of 60 masks, each with its own hidden answers. The squared errors of all
-    copies add up, so the penalty is multiplied by 4,000, too.
+    It is a ridge regression, which minimises the expected squared error over all random choices of
+    hidden answers. It computes this expectation exactly, from the numbers of students who answered
+    both of two questions. The test approximates it: scikit-learn's `Ridge` is fitted to 4,000
+    copies of 60 masks, each with its own hidden answers. The squared errors of all copies add up,
+    so the penalty of `Ridge` is multiplied by 4,000, too.
     """
     n_students = 60
     n_questions = 8
     n_copies = 4000
-    # The penalty of `fit_completion`, which has one copy of the masks.
+    # The ridge penalty in `fit_completion`, which takes each mask once and not 4,000 times.
     penalty = 100
     rng = np.random.default_rng(8)
     masks = draw_masks(rng, n_students, n_questions)

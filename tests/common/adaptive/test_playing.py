@@ -51,12 +51,13 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
 ) -> None:
     """The entry runs in a fresh copy of its folder, to which the files of the challenge are added.
 
-    The entry's folder holds a file of training answers with the same name as a file of the
-    challenge. The challenge's file replaces it in the copy.
+    Here the entry's folder holds a file of training answers with the same name as a file of the
+    challenge. In the copy, the challenge's file must take its place.
 
     The entry is started once for each mask (a choice of the answers to hide). When it starts, it
-    runs `LOOK_AT_FILES`. This code fails unless it finds exactly the files expected. Then it adds
-    and changes files, which the entry must not find with the next mask.
+    runs `LOOK_AT_FILES`. This code fails unless the entry finds exactly the expected files. Then it
+    adds a file and empties another one. When the entry starts with the next mask, it must find the
+    original files again.
     """
     package = setting.submission
     write("package/train_task_3_4.csv", "the entry's training file")

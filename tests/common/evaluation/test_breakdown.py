@@ -18,12 +18,13 @@ def test_the_interval_of_independent_answers_is_wilson_s() -> None:
 @pytest.mark.parametrize(
     ("share_right", "expected"),
     [
-        # Each student is right in all answers or in none. The answers of a student then count for
-        # less: the effective number of answers is (Σ n)² / Σ n² · (G − 1) / G = 38.9, where n is a
-        # student's number of answers and G = 50 the number of students.
+        # Each student is right in all answers or in none, so a further answer of the same student
+        # tells nothing new. The effective number of answers is (Σ n)² / Σ n² · (G − 1) / G = 38.9,
+        # where n is a student's number of answers and G = 50 the number of students.
         pytest.param(np.arange(50) % 2, (0.3466, 0.6534), id="all or none"),
-        # Every student is right in half of the answers. Without a difference between students, the
-        # effective number would be infinite; it is limited to the number of answers, 980.
+        # Every student is right in half of the answers. As the students do not differ, the formula
+        # for the effective number of answers would give infinity. So the number is limited to the
+        # actual number of answers, 980.
         pytest.param(np.full(50, 0.5), (0.4680, 0.5320), id="half"),
     ],
 )
@@ -32,8 +33,9 @@ def test_intervals_are_wider_if_answers_of_a_student_are_alike(
 ) -> None:
     """The intervals are Wilson's, with the effective number of answers in place of their number.
 
-    The effective number is small if the answers of a student are alike. Instead of 1.96, the
-    intervals take 2.0096: the t quantile for 49 degrees of freedom, because there are 50 students.
+    The effective number of answers is the number of independent answers that would tell as much. It
+    is small if the answers of a student are alike. Instead of 1.96, the intervals take 2.0096: the
+    97.5 % quantile of the t distribution with 49 degrees of freedom, because there are 50 students.
     `share_right` holds the share of right answers of each of the 50 students.
     """
     n_answers = np.repeat([10, 30], [26, 24])
@@ -59,9 +61,10 @@ def test_a_single_student_tells_nothing_about_others() -> None:
 def make_pairs(n: int) -> pd.DataFrame:
     """Return n wrong predictions for question 4711 and 1,000 right predictions for question 1.
 
-    The wrong predictions make the group "few", and the right predictions make the group "many".
-    Each student has one prediction. The majority's prediction is right where the scored prediction
-    is wrong, so that the accuracies of the two differ in each group.
+    A breakdown by the column `difficulty` has two groups: "few" has the n wrong predictions, and
+    "many" has the right ones. Each student has one prediction. A second prediction of each answer
+    is that of the majority. It is right where the first one is wrong, so that the accuracies of the
+    two differ in each group.
     """
     right = np.arange(n + 1000) >= n
     return pd.DataFrame(

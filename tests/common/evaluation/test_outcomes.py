@@ -42,7 +42,8 @@ def is_same(left: Outcomes, right: Outcomes) -> bool:
 def test_answers_are_counted_by_student_and_part(seed: int) -> None:
     """`Outcomes` counts each student's answers in each part, and how many are predicted right.
 
-    A part is a fold or a mask, for example. The counts have the shape (parts, students).
+    Parts divide the scored answers: a part holds the answers of a fold or of a mask, for example.
+    The counts have the shape (parts, students).
     """
     n_parts = 3
     part = np.random.default_rng(seed).permutation(np.arange(200) % n_parts)
@@ -101,10 +102,15 @@ def test_other_predictions_have_the_same_key() -> None:
 
 
 def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
-    """`Outcomes` have the same key only if they are about the same answers in the same folds."""
+    """`Outcomes` have the same key only if they are about the same answers in the same folds.
+
+    Each of `versions` changes the answers or their folds in one way, and must have a key of its
+    own.
+    """
     answers = draw_answers(0)
     fold = (np.arange(200) % 2).astype(np.int8)
-    # In the version "another truth", one answer has the opposite true value.
+    # For the version "another truth": one of the answers becomes right if it was wrong, and wrong
+    # if it was right.
     is_answer_5 = answers.index == 5
     another_truth = np.where(is_answer_5, 1 - answers.truth, answers.truth)
     versions = {

@@ -7,8 +7,8 @@ from tools.quickstart import run_commands
 import pytest
 from run_scripts import Done, run_process
 
-# The code of a script that shows what it is given. MODULE stands for the name of a module in the
-# script's folder.
+# The code of a script that prints its flags, a constant of a module in its folder, its `__name__`
+# and the id of its process. MODULE stands for the name of the module.
 SHOW_ITSELF = "import os, sys, MODULE; print(sys.argv[1:], MODULE.NAME, __name__, os.getpid())\n"
 
 
@@ -16,9 +16,8 @@ SHOW_ITSELF = "import os, sys, MODULE; print(sys.argv[1:], MODULE.NAME, __name__
 def folder(tmp_path: Path) -> Path:
     """Return a folder with four scripts.
 
-    first/script.py and second/script.py print their flags, the constant NAME of a module beside
-    them, their own `__name__`, and the id of their process. fails.py exits with 7, and exits.py
-    with 0.
+    first/script.py and second/script.py print what `SHOW_ITSELF` says. The exit code of fails.py is
+    7, and that of exits.py is 0.
     """
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
