@@ -109,7 +109,10 @@ class Tab:
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key: str, modifiers: int = 0, *, repeated: bool = False) -> None:
-        """Press a key and release it. The modifier 1 is Alt, 2 Control."""
+        """Press a key and release it; `modifiers` is 1 if Alt is held down, and 2 for Control.
+
+        `repeated` sends the press as a key that is held down repeats it.
+        """
         code = {"key": key, "windowsVirtualKeyCode": _KEY_CODES[key], "modifiers": modifiers}
         self.send("Input.dispatchKeyEvent", type="rawKeyDown", autoRepeat=repeated, **code)
         self.send("Input.dispatchKeyEvent", type="keyUp", **code)

@@ -45,7 +45,10 @@ class Drawing:
     dashed: list[list[float]]
 
     def places(self, titles: Sequence[str]) -> np.ndarray:
-        """Return the first points of the shapes with these tooltips: a row of x and a row of y."""
+        """Return the first point of each shape with one of these tooltips.
+
+        The array has a row with the x and a row with the y of these points.
+        """
         return np.array([self.shapes[title][0] for title in titles]).T
 
     def has_path(self, points: Sequence[float]) -> bool:

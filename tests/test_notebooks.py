@@ -75,7 +75,8 @@ def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(
     The package task_4/copy first predicts the opposite of task_4/numpy. Then a cell edits its
     model.py, so that it predicts the same. The next training must use the edited file.
     """
-    # Undo the change of the fixture `kit` in the file, from inside the notebook.
+    # The fixture `kit` has changed model.py, so that it predicts the opposite. This cell undoes the
+    # change.
     edit = (
         "from pathlib import Path\n"
         "model = Path('task_4/copy/model.py')\n"
@@ -87,7 +88,8 @@ def test_a_script_uses_the_modules_beside_it_also_after_other_scripts_and_edits(
 
     printed = run_cells(kit, train_numpy, train_copy)
     assert all("trained on" in text for text in printed), printed
-    # A weight is an outcome, so the opposite of 0 is 1 and the opposite of 1 is 0.
+    # A weight is the predicted outcome of a question, 0 or 1. So the opposite of a weight w is
+    # 1 − w.
     assert (read_weights(kit, "copy") == 1 - read_weights(kit, "numpy")).all()
 
     run_cells(kit, train_copy, edit, train_copy)

@@ -84,13 +84,14 @@ def fit_kit(answers: IntArray) -> dict[str, Parameters]:
     begin = time.process_time()
     model = ItemResponse(n_dimensions=1, guessing=0.0).fit(student, question, is_correct)
     seconds_of_fit = time.process_time() - begin
-    # The logit is discrimination · ability − difficulty. The sign of the ability is arbitrary: turn
-    # it so that discriminations are positive on average. Difficulties do not depend on it.
+    # The logit is discrimination · ability − difficulty. A fit may turn the sign of all abilities
+    # and discriminations, which changes no logit. Choose the sign so that the discriminations are
+    # positive on average. The difficulties do not depend on the sign.
     slopes = model.discrimination_[:, 0]
     sign = np.sign(slopes.mean())
     posterior_means = Parameters(slopes * sign, model.difficulty_, seconds_of_fit)
     table = QuestionStatistics(model, student, question, is_correct).parameters()
-    # These estimates need the fit too, so their time includes it.
+    # The estimates without a prior need the fitted model too, so their time includes the fit.
     estimates_without_prior = Parameters(
         table["discrimination"].to_numpy(),
         table["difficulty"].to_numpy(),
@@ -105,7 +106,7 @@ def fit_kit(answers: IntArray) -> dict[str, Parameters]:
 def print_comparison(name: str, reference: str, fits: dict[str, Parameters]) -> None:
     """Print how the parameters of each method differ from those of the reference method.
 
-    A key of `fits` is the name of a method. `name` is the name of the answers.
+    A key of `fits` is the name of a method. `name` is the name of the set of answers.
     """
     expected = fits[reference]
     for method, fit in fits.items():

@@ -54,12 +54,13 @@ def condition(model: Any, revealed: Any, is_right: Any) -> tuple[Any, Any]:
     # Mean and covariance of the expected answers before any answer is revealed.
     prior_mean = model.intercept
     prior_covariance = loading @ loading.T
-    # V, the covariance of the revealed answers. A revealed answer is its expectation plus noise, so
-    # V is the covariance of the expectations plus the noise variance on the diagonal.
+    # V is the covariance of the revealed answers. A revealed answer is its expectation plus noise,
+    # so V is the covariance of the expectations, with the variance of the noise added on the
+    # diagonal.
     noise_covariance = float(model.noise) * np.eye(revealed.sum())
     revealed_covariance = prior_covariance[np.ix_(revealed, revealed)] + noise_covariance
-    # `covariance_with_revealed` is Cᵀ. `gain` is C V⁻¹, computed as (V⁻¹ Cᵀ)ᵀ, because V is
-    # symmetric.
+    # `covariance_with_revealed` is Cᵀ, and `gain` is C V⁻¹. As V is symmetric, C V⁻¹ = (V⁻¹ Cᵀ)ᵀ,
+    # which `solve` computes.
     covariance_with_revealed = prior_covariance[revealed]
     gain = np.linalg.solve(revealed_covariance, covariance_with_revealed).T
     mean = prior_mean + gain @ (is_right[revealed] - prior_mean[revealed])
@@ -94,7 +95,10 @@ def test_the_most_uncertain_expected_answer_is_asked() -> None:
 
 
 def test_probabilities_lie_between_0_and_1() -> None:
-    """After many right answers, the formula gives more than 1, but a prediction stays below 1."""
+    """A predicted probability stays below 1, even where the formula of `condition` exceeds 1.
+
+    The formula exceeds 1 after many right answers.
+    """
     model = random_model(seed=6)
     revealed = np.arange(N_QUESTIONS) < 15
     is_right = np.ones(N_QUESTIONS, int)

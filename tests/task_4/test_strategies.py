@@ -59,7 +59,7 @@ def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFram
 
 
 def some_students(seed: int, share: float = 0.7) -> Reference:
-    """Return forty students with random answers, a fifth of them hidden."""
+    """Return random answers of forty students; a fifth of the answers is hidden."""
     answers = some_answers(seed, (40, N_QUESTIONS), share)
     targets = np.random.default_rng(seed).random(len(answers)) < 0.2
     return make_reference("students.csv", answers, {"mask": targets}, N_QUESTIONS)

@@ -239,7 +239,10 @@ def test_distractors_tell_how_often_an_option_is_chosen(
 
 
 def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractors) -> None:
-    """The feature `distractor` is the logit of choosing the most popular wrong option."""
+    """The feature `distractor` is the logit of choosing the most popular wrong option.
+
+    It is larger for students who prefer this option than for all others.
+    """
     rank = distractors.known.outcome_of_option[distractors.question, distractors.preferred - 1]
     prefers_most_popular = rank == 1
     logit = distractors.found["distractor"]

@@ -103,10 +103,10 @@ def test_a_question_or_subject_of_few_answers_is_not_named_where_most_is_lost(n:
 
 
 def test_rare_subjects_make_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the two subjects with most answers, b and a, are named.
+    """Only the two subjects with most answers, here b and a, get a group with their name.
 
-    A question counts in each named subject that it has. A question without a named subject counts
-    once, under "other subjects".
+    The answers to a question count in the group of each of these subjects that the question has. If
+    it has neither of them, they count once, in the group "other subjects".
     """
     monkeypatch.setattr(breakdown, "_N_SUBJECTS", 2)
     question = np.repeat([1, 2, 3, 4], [40, 30, 20, 5])

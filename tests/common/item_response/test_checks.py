@@ -115,7 +115,10 @@ def test_the_integer_type_of_ids_changes_no_prediction(dtype: Any) -> None:
     is_correct = [1, 0, 1, 0]
 
     def fit_and_predict(ids: list[int], id_type: Any) -> np.ndarray:
-        """Fit four answers whose ids are taken from four increasing ids, and predict them."""
+        """Fit four answers of students, questions and contexts with these four ids; predict them.
+
+        `ids` are four increasing ids, of the type `id_type`.
+        """
         id_0, id_3, id_7, id_high = ids
         student = np.array([id_0, id_high, id_high, id_7], id_type)
         question = np.array([id_3, id_3, id_high, id_high], id_type)

@@ -360,7 +360,8 @@ def test_an_unknown_context_has_no_effect(level: int, knows_group: bool, knows_q
         # easiness alone.
         logit_without_effect = test.ability + test.easiness_and_class
         best = mean_probability(logit_without_effect.to_numpy(), variance=1)
-    # In each of at least 8 bins, the mean prediction is within 5 standard errors of the best one.
+    # In each of at least 8 bins, the mean of the model's predictions must be within 5 standard
+    # errors of the mean of the best predictions.
     assert_calibrated(p, best, errors=5, n_bins=8)
 
 
@@ -457,18 +458,19 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
         p = predict(by_class, test, test.class_quiz)
         p_by_quiz = predict(by_quiz, test, test.quiz)
         assert loss(p, test.p_right) < loss(p_by_quiz, test.p_right) - gain
-        # In each of at least 8 bins, the mean prediction is within 7 standard errors of the truth.
-        # The other tests allow fewer standard errors, but many students here have few answers.
+        # In each of at least 8 bins, the mean prediction must be within 7 standard errors of the
+        # mean true probability. Other tests allow fewer standard errors. But here many students
+        # have few answers.
         assert_calibrated(p, test.p_right, errors=7, n_bins=8)
 
 
 def test_predictions_for_new_students_are_nearly_as_good_as_possible(
     shared_effects: SharedEffects,
 ) -> None:
-    """A new student has no answers, so that ability and effects of the student are unknown.
+    """A new student has no answers, so the ability and the effects on this student are unknown.
 
     The best possible prediction is the mean probability over all abilities, which have the variance
-    1, and over all effects of students.
+    1, and over all effects on single students. The effects on the class are known from classmates.
     """
     new = shared_effects.new
     best = mean_probability(new.easiness_and_class.to_numpy(), 1 + STUDENT_VARIANCE)

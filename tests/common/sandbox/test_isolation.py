@@ -86,7 +86,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
             ["sleep", "1000"], stdin=file, cwd=answers.parent, env=environment
         ) as process,
     ):
-        # A name that begins with a zero byte lies in the abstract namespace.
+        # The name of a socket in the abstract namespace begins with a zero byte.
         abstract.bind(f"\0{base}")
         abstract.listen(20)
         by_path.bind(str(base / "listening"))
