@@ -57,9 +57,9 @@ class NumberedAnswers:
     question: IntArray
     option: IntArray
     correct: IntArray
-    # The contexts of each answer: clusters of questions, one of which holds the question of the
-    # answer on each level. Each cluster of a level is cut into smaller ones on the next level.
-    # Shape (n, levels).
+    # Questions are clustered on several levels: each cluster of a level is cut into smaller ones on
+    # the next level. On each level, the context of an answer is the cluster of its question. Shape
+    # (n, levels).
     context: IntArray
     is_held_out: BoolArray
 
@@ -367,8 +367,8 @@ def print_simulated() -> None:
     """Print how well groups agree with the misconceptions that were planted in simulated answers.
 
     The first three rows are about the groups found in a quarter, in half and in all of the
-    students. For the last two rows, the wrong options are permuted among the students, so that
-    every group is due to chance.
+    students. For the last two rows, the wrong options are permuted among the students, so that no
+    group can predict them.
     """
     answers, planted = simulate_planted()
     student_ids = np.random.default_rng(0).permutation(answers["UserId"].unique())

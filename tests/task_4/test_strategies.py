@@ -140,10 +140,9 @@ def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) ->
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return how well an answer would tell the estimated abilities from other possible abilities.
 
-    At each possible ability, the answer has a probability of being right. Its divergence is that of
-    Kullback and Leibler, between the outcome at the estimated abilities and the outcome at the
-    possible abilities. The result is the mean divergence over the posterior of the abilities (Chang
-    and Ying 1996).
+    At other abilities, the answer is right with another probability. The Kullback-Leibler
+    divergence measures how much the two distributions of the outcome differ. The result is the mean
+    divergence over the posterior of the abilities (Chang and Ying 1996).
     """
     slopes = posterior.slopes[question]
     # The abilities are normally distributed, and the logit is a linear function of them. So the

@@ -252,10 +252,11 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
-    """No quiz and no group of quizzes has an effect on the simulated students.
+    """No quiz has an effect on the simulated students.
 
-    A fit with contexts (quizzes, or groups of quizzes) finds that their effects have almost no
-    variance. Its predictions are nearly as good as those of a fit without contexts.
+    Yet a fit is given contexts: groups of quizzes and quizzes, or the quizzes of each class. It
+    finds that their effects have almost no variance. Its predictions are nearly as good as those of
+    a fit without contexts.
     """
     answers = simulate_answers(quiz_variance=0.0)
     # A row for each answer: its contexts, either group of quizzes and quiz, or quiz of a class.
