@@ -73,7 +73,8 @@ def pytest_collection_finish() -> None:
     # Some tests check that a command has written no files, so Python must not write bytecode.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.dont_write_bytecode = True
-    # Imported modules stay until the end. Excluding them makes every later collection quicker.
+    # Imported modules stay in memory until the end. Exclude their objects from garbage collection,
+    # which makes every later collection quicker.
     gc.freeze()
     gc.enable()
 
@@ -238,8 +239,9 @@ def keep_only(kit: Path, *names: str) -> None:
 def shorten(kit: Path, script: str, long: str, quick: str) -> None:
     """Make a script quicker, in a copy of the kit: replace the text that matches `long` by `quick`.
 
-    The regular expression `long` must match once. It need not match in a sample model whose marked
-    block of code has been replaced by a user, as the kit invites users to do.
+    The regular expression `long` must match once. A user may have replaced the code of a sample
+    model by code of their own, as the kit invites users to do. In such a model, `long` need not
+    match.
     """
     text, n_replaced = re.subn(long, quick, (kit / script).read_text(encoding="utf-8"))
     assert n_replaced == 1 or script in find_edited(), (script, long)
@@ -272,9 +274,9 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test twice: pandas reads the files in one run, and pyarrow in the other.
 
-    Outside the tests, pandas reads small files, and also large files if pyarrow is not installed.
+    The kit reads small files by pandas. It reads large files by pyarrow, unless pyarrow is missing.
     """
-    # No block of a file is too small for pyarrow.
+    # Let pyarrow read files of any size, since the files of tests are small.
     monkeypatch.setattr(reading, "_MIN_BLOCK_OF_PYARROW", 0)
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)

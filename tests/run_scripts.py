@@ -24,8 +24,8 @@ from types import CodeType, ModuleType
 from typing import Any
 from unittest import mock
 
-# This import comes before the first script runs, so that `_redirect_paths` can change the module's
-# path constants.
+# `_redirect_paths` changes the path constants of modules that are imported already. So import this
+# module here, before a script does.
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,8 +155,8 @@ def run_script(
         _signal_handlers_put_back(),
         _warnings_on_stderr(),
     ):
-        # `provenance.RUN` records the files that a script reads and writes. In a new process this
-        # record would be empty, so it is emptied here.
+        # `provenance.RUN` records the files that the running script reads and writes. Remove what
+        # an earlier script in this process has left there.
         provenance.RUN = provenance.ThisRun()
         exit_code = _run_to_exit(script)
     # By now, `_captured` has put the captured text into each of the two lists.
@@ -233,11 +233,11 @@ def _captured(descriptor: int, name: str, *, errors: str) -> Iterator[list[str]]
     original = os.dup(descriptor)
     texts: list[str] = []
     with tempfile.TemporaryFile() as file:
-        # Let the descriptor lead to the file. Child processes inherit the descriptor, so their
-        # output gets into the file too.
+        # Let the descriptor point to the temporary file. Child processes inherit the descriptor, so
+        # their output gets into the file too.
         os.dup2(file.fileno(), descriptor)
-        # Python code writes to `sys.stdout` or `sys.stderr`, which pytest may have replaced. So a
-        # stream that writes to the descriptor takes the place of this object.
+        # Python code writes to the object `sys.stdout` or `sys.stderr`. Pytest may have replaced
+        # this object by one that does not write to the descriptor. So use a new one that does.
         stream = open(descriptor, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         try:
             with mock.patch.object(sys, name, stream):
@@ -247,7 +247,7 @@ def _captured(descriptor: int, name: str, *, errors: str) -> Iterator[list[str]]
             written = file.read().decode("utf-8", "backslashreplace")
             texts.append(written.replace(os.linesep, "\n"))
         finally:
-            # Let the descriptor lead to its original place again.
+            # Let the descriptor point to the same place as before.
             os.dup2(original, descriptor)
             os.close(original)
 
@@ -276,11 +276,13 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # This also changes the paths of modules that the script has imported meanwhile.
+        # Modules that the script has imported first have got paths in `kit`, too. `redirect`
+        # changes these as well.
         redirect(kit, ROOT)
 
 
-# Cached, because the run of a script would look at all attributes of these modules twice.
+# Cached to save time: for each script, `_redirect_paths` asks twice for the constants of all
+# modules, before the script and after it.
 @functools.cache
 def _names_of_paths(module: ModuleType) -> list[str]:
     """Return the names of a module's constants that hold paths."""
@@ -333,7 +335,10 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
 
 
 def _path_of(module: ModuleType) -> str:
-    """Return the file of a module, or the folder of a namespace package, or an empty text."""
+    """Return the path of a module's file, or of a package's folder if the package has no file.
+
+    The result is an empty text for modules without a path, such as built-in ones.
+    """
     attributes = vars(module)
     if attributes.get("__file__"):
         return str(attributes["__file__"])

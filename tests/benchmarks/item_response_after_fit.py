@@ -75,11 +75,11 @@ def measure_new_students(answers: pd.DataFrame) -> None:
 def compare_ways(
     fitted: ItemResponse, train: pd.DataFrame, known: pd.DataFrame, hidden: pd.DataFrame
 ) -> str:
-    """Return the log losses of three ways to predict new students, and the seconds of two of them.
+    """Return the log loss of three ways to predict new students' answers, as cells of a table row.
 
-    The result is the text of five cells of a table row. `fitted` has learned from the answers
-    `train` of other students. `known` and `hidden` are answers of the new students; the hidden
-    answers are predicted.
+    The three ways are a new fit, `for_students` and `partial_fit`. Two more cells hold the seconds
+    that the first and the second way take. `fitted` has learned from the answers `train` of other
+    students. Each way learns from `known` and predicts `hidden`, both answers of the new students.
     """
     begin = time.process_time()
     refitted = ItemResponse().fit(*columns(pd.concat([train, known])))
@@ -144,7 +144,7 @@ def measure_mastery(answers: pd.DataFrame) -> None:
     )
     # The contexts of an answer are the subjects of its question, one on each level.
     model = ItemResponse().fit(*columns(train), context=data.train_path)
-    # `mastery` takes the subjects of each question, in the model's order of the questions.
+    # `mastery` expects a row of subjects for each question of `model.question_ids_`, in this order.
     question_path = path_by_question[find_ids(question_ids, model.question_ids_)]
     begin = time.process_time()
     mastery = model.mastery(question_path)
@@ -180,10 +180,11 @@ def print_log_loss_by_contexts(
     Mastery is the share of the subject's questions that the student is expected to answer
     correctly. It serves as P(right) of each held-out answer in the subject.
 
-    Three models are compared. The first has subjects as contexts, and `by_subjects` is its mastery.
-    The second has no contexts. The third has clusters of questions as contexts. After the fit of
-    the second and the third model, `with_subjects` adds subjects to them. `question_path` has a row
-    for each question, with the subject of the question on each level.
+    Three models are compared. The first is fitted with subjects as contexts (groups of questions in
+    which a student may be better or worse than elsewhere); `by_subjects` is its mastery. The second
+    is fitted without contexts, and the third with clusters of questions as contexts. To get mastery
+    of subjects from these two, `with_subjects` adds subjects after the fit. `question_path` has a
+    row for each question, with the question's subject on each level of the tree of subjects.
     """
     train = data.train
     clustered_ids, cluster = cluster_questions(

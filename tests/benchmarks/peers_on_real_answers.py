@@ -43,7 +43,7 @@ from real_answers import (
 PROGRAM = Path(__file__).with_name("peer_models.py")
 # Probabilities are kept at least this far from 0 and 1, so that the log loss is finite.
 MARGIN = 0.01
-# Share of the training answers on which the setting is chosen.
+# Share of the training answers that are held out from the fits that choose a model's setting.
 HELD_OUT = 0.2
 HEADER = ("model", "setting", "accuracy", "AUC", "log loss", "seconds")
 
@@ -78,7 +78,7 @@ LIBRARIES = {
     "py-irt": Library("py_irt", "py-irt", "py-irt torch==2.13.0"),
     "EduCDM": Library("EduCDM", "EduCDM", "EduCDM torch==2.13.0"),
 }
-# The keys are the names in `peer_models.MODELS`.
+# The models to score. The keys are the names by which `peer_models.py` knows the models.
 MODELS = {
     "cmfrec": Model("cmfrec", "lambda_", (10, 3, 30, 100)),
     "Surprise_SVD": Model("Surprise", "reg_all", (0.02, 0.05, 0.1, 0.2)),
@@ -247,9 +247,10 @@ def run_program(name: str, task: Task, python: str, value: float | str) -> tuple
 
 
 def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
-    """Return the fields of `peer_models.Answers`; students and questions are numbered from 0.
+    """Return the arrays from which peer_models.py learns and predicts, by name.
 
-    `has_subject` is 1 where a question (row) has a subject (column).
+    Students and questions are numbered from 0. The array `has_subject` is 1 where a question (row)
+    has a subject (column).
     """
     train_and_test = pd.concat([task.train, task.test])
     student, student_ids = pd.factorize(train_and_test["UserId"])

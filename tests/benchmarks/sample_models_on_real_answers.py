@@ -48,7 +48,7 @@ TRAIN = "train.csv"
 TEMPLATE = "template.csv"
 PROBABILITIES = "probabilities.parquet"
 
-# One run's figures in the order of `COLUMNS`. A figure that does not exist is NaN.
+# The scores of one run, in the order of `COLUMNS`. A score that the run does not have is NaN.
 Figures = list[float]
 
 
@@ -88,10 +88,10 @@ def main() -> None:
 def print_course(
     script: Path, course_parts: tuple[pd.DataFrame, pd.DataFrame], flags: list[str]
 ) -> None:
-    """Print the row of a model of task 1 on the course subset.
+    """Print a table row with the mean scores of a model of task 1 on the course subset.
 
-    `course_parts` are the training answers and the answers to score. A model whose `build_parser`
-    has the flag --seed is run with several seeds.
+    The course subset is a set of answers of tasks 1 and 2; `course_parts` are its training answers
+    and its answers to score. A model whose script has the flag --seed runs with several seeds.
     """
     flags_by_seed = [flags]
     if "--seed" in script_runs.declared_flags(script):
@@ -132,10 +132,10 @@ def score(
     write_metadata: Callable[[Path], None],
     flags: list[str],
 ) -> Figures:
-    """Run a sample model on files that are made from answers; return its figures.
+    """Run a sample model on files that are made from answers; return its scores (see `Figures`).
 
     `parts` are the training answers and the answers to score. If there are several scripts, all of
-    them are run, and their blend (see `print_pool`) is scored.
+    them are run, and the weighted average of their predictions is scored.
     """
     train, test = parts
     with tempfile.TemporaryDirectory() as folder_name:
@@ -186,7 +186,10 @@ def input_flags(folder: Path) -> list[object]:
 
 
 def write_answers(folder: Path, train: pd.DataFrame, test: pd.DataFrame) -> None:
-    """Write the training answers, and the pairs of student and question to predict as template."""
+    """Write a file of training answers and a template: the pairs of student and question in `test`.
+
+    The model learns from the training answers and predicts the pairs of the template.
+    """
     names = ["QuestionId", "UserId", "IsCorrect"]
     if "AnswerValue" in train:
         names += ["CorrectAnswer", "AnswerValue"]
@@ -219,7 +222,7 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
 
 
 def summarise(figures: Sequence[Figures]) -> list[str]:
-    """Return the mean ± standard deviation over the runs, for each column."""
+    """Return the text "mean ± standard deviation" over the runs for each of the `COLUMNS`."""
     cells = []
     for values in np.array(figures).T:
         deviation = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""

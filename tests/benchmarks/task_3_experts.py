@@ -25,14 +25,16 @@ import scipy.stats
 from running import run_script
 
 MODELS = ("random", "entropy", "rank_average")
-# Number of simulated panels of experts for each share in the table of `print_coverage`. With this
-# number, a share of 0.95 has a standard error of 0.005.
+# Each cell in the table of `print_coverage` is a share of this number of simulated panels. With
+# this number, a share of 0.95 has a standard error of 0.005.
 N_PANELS = 2000
 KAPPAS = (0.0, 0.3, 0.6, 0.9)
 PANEL_SIZES = (25, 100)
-# Experts prefer the better of two rankings on this share of all pairs of questions.
+# `print_further_pairs` compares two rankings of questions, once for each combination of a true
+# share and a first number. A true share is the probability that experts prefer the better ranking
+# on a pair of questions.
 TRUE_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
-# Experts judge this number of pairs first, and then the further pairs that the evaluation advises.
+# The number of pairs that experts judge before the evaluation advises further pairs.
 N_FIRST_JUDGED = (10, 25)
 
 
@@ -74,9 +76,9 @@ def show(two: ExpertPair) -> str:
 def rank_questions() -> dict[str, pd.Series]:
     """Return several rankings of the questions: for each name, the rank of each QuestionId.
 
-    The sample models of task 3 rank by the pool, the public answers to tasks 3 and 4. The ranking
-    "correct_entropy" needs only how many students answered each question and how many were right.
-    It ranks by these published counts, which include students whose answers are not in the pool.
+    The sample models of task 3 rank by the answers in the pool: the public answers of tasks 3 and
+    4. The ranking "correct_entropy" uses published counts instead: how many students answered each
+    question, and how many of them were right. The counts include students who are not in the pool.
     """
     folder = real_answers.real_data_dir() / "eedi_tasks_3_4"
     questions = pd.read_csv(folder / "metadata" / layout.QUESTION_METADATA_TASK_3_4)
@@ -84,8 +86,8 @@ def rank_questions() -> dict[str, pd.Series]:
     question_ids = ranks[MODELS[0]].index
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     share_right = (stats["NumCorrect"] / stats["NumAnswers"]).reindex(question_ids)
-    # The entropy of right and wrong answers grows as the share comes nearer to 0.5. So the question
-    # with the smallest distance has rank 1.
+    # The nearer the share of right answers is to 0.5, the higher is the entropy of right and wrong
+    # answers. The question with the highest entropy, and so the smallest distance, has rank 1.
     distance = (share_right - 0.5).abs()
     ranks["correct_entropy"] = distance.rank(method="first", na_option="bottom").astype(int)
     return ranks
@@ -169,10 +171,11 @@ def cover(rng: np.random.Generator, kappa: float, n_pairs: int) -> float:
 
 
 def print_further_pairs() -> None:
-    """Print how often two rankings are told apart after the advised number of further pairs.
+    """Print how often a sign test finds that experts prefer one of two rankings of questions.
 
-    If the judgements do not tell two rankings apart, the evaluation advises how many more pairs of
-    questions experts should judge.
+    Experts judge pairs of questions. If their judgements do not show which ranking they prefer, the
+    evaluation advises how many more pairs they should judge. A row of the table tells how often the
+    test decides at first, and how often it decides after these further pairs.
     """
     header = "true share | judged first | told apart | median of further pairs | told apart then"
     print(f"| {header} | the worse one preferred |\n|---|---|---|---|---|---|")
@@ -187,17 +190,16 @@ def further_pairs_row(n: int, share: float) -> str:
     Experts judge `n` pairs of questions. On each pair they prefer the better ranking, with
     probability `share`, or the worse one. If a sign test does not tell the rankings apart, the
     evaluation advises a number of further pairs, and experts judge these pairs too. The
-    probabilities are exact, not simulated: they are sums over all numbers of pairs on which the
-    better ranking can be preferred.
+    probabilities are computed exactly from binomial distributions, not simulated.
 
     The cells: the probability that the rankings are told apart at once, the median of the advised
     numbers, the probability that the rankings are told apart in the end, and the probability that
     the worse ranking then wins.
     """
-    # A `count` is the number of the first pairs on which the better ranking is preferred, 0 to n.
-    # Compute the probability of each count, and the number of further pairs that the evaluation
-    # then advises. It advises 0 if the rankings are told apart already, and None if each ranking is
-    # preferred on half of the pairs.
+    # Experts prefer the better ranking on `count` of the first n pairs. Compute the probability of
+    # each count from 0 to n, and the number of further pairs that the evaluation then advises. It
+    # advises 0 if the rankings are told apart already, and None if experts prefer each ranking on
+    # half of the pairs.
     p_count = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
     n_advised = [expert_agreement.count_further(count, n) for count in range(n + 1)]
     p_at_once = 0.0
@@ -218,9 +220,10 @@ def further_pairs_row(n: int, share: float) -> str:
 def median_advised(n_further: list[int | None], p_count: FloatArray) -> int:
     """Return the median of the advised numbers of further pairs.
 
-    A count is the number of the first pairs on which the better ranking is preferred. `n_further`
-    has the advised number for each count, and `p_count` the probability of the count. The median
-    weights each count by its probability, and leaves out counts for which no number is advised.
+    How many further pairs are advised depends on a count: the number of judged pairs on which
+    experts prefer the better ranking. `n_further` has the advised number for each count, and
+    `p_count` the probability of the count. The median weights each advised number by this
+    probability. It leaves out counts for which no further pairs are advised (0 or None).
     """
     advised = sorted((number, p) for number, p in zip(n_further, p_count, strict=True) if number)
     cumulative = np.cumsum([p for _, p in advised])
@@ -235,15 +238,15 @@ def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, f
     They then judge `further` more pairs, and on each prefer the better ranking with probability
     `share`. The sign test uses all `n + further` pairs; it is two-sided, at the level 0.05.
     """
-    # Each possible number of further pairs on which experts prefer the better ranking, and the
-    # probability of this number.
+    # On `further_count` of the further pairs, experts prefer the better ranking. List all possible
+    # counts and their probabilities.
     further_count = np.arange(further + 1)
     p_further = scipy.stats.binom.pmf(further_count, further, share)
     n_all = n + further
     count_all = count + further_count
     # Under the null hypothesis, both rankings are equally good: on each pair, experts prefer either
-    # one with probability 1/2. The p-value is twice the probability that a given ranking is then
-    # preferred on at most as many pairs as the less preferred ranking was.
+    # one with probability 1/2. The p-value is twice the probability that a ranking is then
+    # preferred on `count_of_less_preferred` pairs or fewer.
     count_of_less_preferred = np.minimum(count_all, n_all - count_all)
     p_value = 2 * scipy.stats.binom.cdf(count_of_less_preferred, n_all, 0.5)
     is_apart = p_value <= 0.05

@@ -14,7 +14,7 @@ from planted_answers import has_level
 N_TRAIN = 1_520
 N_TO_PREDICT = 400
 N_PAIRS = N_TRAIN + N_TO_PREDICT
-# For each pair, whether its quiz (or its group) is known: all are known.
+# Tells the tests that the quiz of every pair is known, or the group of every pair.
 ALL_KNOWN = np.ones(N_PAIRS, bool)
 
 
@@ -103,10 +103,10 @@ def random_pairs(share: float) -> np.ndarray:
 def test_quizzes_of_classes_are_used_if_they_are_known(
     tmp_path: Path, knows_quiz: np.ndarray, knows_group: np.ndarray
 ) -> None:
-    """A context is the answers of a class in a quiz.
+    """If quizzes are known, the answers of a class in a quiz form a context.
 
-    Students whose group is unknown count as one more class. Each answer whose quiz is unknown is a
-    context of its own.
+    The class of a student is the GroupId. Students whose class is unknown count as one more class.
+    Each answer whose quiz is unknown is a context of its own.
     """
     write_metadata(tmp_path, knows_quiz, knows_group)
     known_group = PAIRS.GroupId.where(knows_group, -1)
@@ -127,14 +127,14 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    """Quizzes are used if they are known for at least half of the pairs to predict.
+    """Quizzes are the contexts if they are known for at least half of the pairs to predict.
 
-    The quizzes of the training answers do not matter, so here they say the opposite: all of them
-    are known if the quizzes must not be used, and none is known if the quizzes must be used.
+    It does not matter whether the quizzes of the training answers are known. To show this, these
+    are all unknown where quizzes must be the contexts, and all known where they must not.
     """
     knows_quizzes_of_training = not uses_quizzes
     knows_quiz_to_predict = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT
-    # The pairs of the training answers, then the pairs to predict.
+    # One element for each pair: first the training answers, then the pairs to predict.
     knows_quiz = np.append(np.full(N_TRAIN, knows_quizzes_of_training), knows_quiz_to_predict)
     write_metadata(tmp_path, knows_quiz)
     # If quizzes are not used, the contexts are clusters of questions. Here the clusters are the

@@ -232,7 +232,7 @@ def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
             y_by_share[share] = text.bottom
     highest_label = max(y_by_share)
     height_per_share = (y_by_share[0.0] - y_by_share[highest_label]) / highest_label
-    # Heights are lengths in the drawing. Half a unit of rounding is allowed.
+    # Heights and positions are in units of the drawing. Rounding may change them by half a unit.
     drawn_height = max(bars.heights)
     assert drawn_height == pytest.approx(height_per_share * bars.highest_share, abs=0.5)
     # The axis is not much longer than the highest bar.
@@ -248,8 +248,8 @@ NAMES = [*(f"strategy {n}" for n in range(9)), "held out"]
 def curves() -> tuple[str, Drawing]:
     """Return a chart of ten curves: its SVG, and the shapes and texts that a browser would draw.
 
-    Each curve ends a little higher than the curve before. The tenth curve has the number of the
-    first curve, 0, and so the same colour and marker. The tenth curve is dashed.
+    Each curve ends a little higher than the curve before. The number of a curve sets its colour and
+    its marker. The tenth curve has the number 0, like the first curve, but it is dashed.
     """
     lines = [
         Curve(

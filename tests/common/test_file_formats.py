@@ -93,10 +93,10 @@ def test_a_csv_in_a_zip_may_be_utf_16(write: Write) -> None:
 
 
 def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> None:
-    """Scores on simulated answers are marked, so a copy in another format must be recognised.
+    """Scores on simulated answers are marked as simulated, even if a user has converted the file.
 
-    A sketch holds hashes of the rows of a simulated file. The kit compares the rows of a copy with
-    the sketch.
+    To recognise a converted copy, the kit compares its rows with hashes of the rows of the
+    simulated file (the file's sketch).
     """
     header = "UserId,QuestionId,IsCorrect\n"
     rng = np.random.default_rng(0)
@@ -108,7 +108,7 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
     for name in ("UTF-16 with a mark", "gzip"):
         copy = write("copy.csv", CONVERSIONS[name](simulated))
         assert row_sketches.is_known(copy, [known])
-    # If right answers become wrong and wrong ones right, the answers are other answers.
+    # A file with the same students and questions, but other outcomes, is not a copy.
     swapped_rows = [f"{pair},{1 - right}\n" for pair, right in zip(pairs, is_right, strict=True)]
     swapped = header + "".join(swapped_rows)
     assert not row_sketches.is_known(write("copy.csv", swapped.encode("utf-16")), [known])
@@ -147,8 +147,8 @@ def test_simulated_answers_are_recognised_in_utf_16_and_gzip(write: Write) -> No
         (TEXT.replace(",", "\t").encode("utf-16"), "with tabs between the columns"),
         (b"sep=,\n" + TEXT.encode(), "row 1 is 'sep=,', which only Excel reads"),
     ],
-    # The contents must not name the cases: a packed content holds the time of packing, so the names
-    # would differ between runs.
+    # Pytest builds the names of the test cases from these texts. The contents must not be part of a
+    # name: gzip writes the time into its output, so the name would change from run to run.
     ids=lambda value: value if isinstance(value, str) else "content",
 )  # fmt: skip
 def test_another_format_is_named_with_what_to_do(

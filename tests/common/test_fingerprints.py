@@ -15,11 +15,12 @@ GENERATOR = "related_challenges/cloze/generate_sample.py"
 
 @pytest.mark.parametrize("marker", ["files", "replaced", "cut off", "nested too deeply"])
 def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: str) -> None:
-    """The marker SIMULATED.json lists the files of its folder that a generator has written.
+    """The file SIMULATED.json (the marker) lists the simulated files in its folder.
 
-    The key "files" lists the present files. If a run was interrupted, the key "replaced" lists the
-    older files that the run replaces. The next run replaces or removes all listed files. So a
-    forged marker must not be able to name a file of the user.
+    A generator of simulated data writes it. Under the key "files", it lists the files that the
+    generator has written. If a run of the generator was interrupted, it also lists the files that
+    the run was to replace, under the key "replaced". The next run replaces or removes all listed
+    files. So it must ignore a forged marker that lists a user's file outside the folder.
     """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)
@@ -36,8 +37,8 @@ def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: st
     assert outside.read_text() == "mine\n"
 
 
-# A fingerprint reads small files whole. Of a large file it reads only the beginning, the end and
-# some parts between.
+# The fingerprint of a small file depends on all its bytes. The fingerprint of a large file depends
+# only on its beginning, its end and some parts between.
 SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 
 
@@ -56,12 +57,12 @@ SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
     tmp_path: Path, size: int, version: str, change: str, is_simulated: bool
 ) -> None:
-    """A changed file does not count as simulated.
+    """A file that has changed since it was simulated does not count as simulated any more.
 
-    The marker SIMULATED.json lists the simulated files with their fingerprints, which tell whether
-    a file has changed. The marker is written first, and then the file is changed as `change` says.
-    Markers of former versions of the kit hold the SHA-256 of the whole file instead of a
-    fingerprint, and are accepted too. If `version` is "former", the marker is such a marker.
+    The file SIMULATED.json (the marker) lists the simulated files with their fingerprints. A
+    fingerprint tells whether a file has changed. The test writes the marker first, and then changes
+    the file as `change` says. Former versions of the kit wrote the SHA-256 of the whole file instead
+    of a fingerprint. If `version` is "former", the test writes such a marker.
     """
     path = tmp_path / "train_data/a.csv"
     path.parent.mkdir()

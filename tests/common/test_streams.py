@@ -80,9 +80,9 @@ def test_a_character_that_the_encoding_lacks_is_escaped_and_files_are_utf_8(
 
 @on_linux("a locale of ASCII")
 def test_a_name_in_utf_8_is_the_same_in_a_locale_of_ascii(script: Path) -> None:
-    """`printable` restores a file name in UTF-8.
+    """`printable` returns a file name as it is in UTF-8, even if the locale knows only ASCII.
 
-    In an ASCII locale, Python gets a surrogate for each byte of a non-ASCII character.
+    In such a locale, Python reads each byte of a non-ASCII character as one surrogate character.
     """
     code = (
         "import os; from common.errors import printable; "

@@ -114,9 +114,10 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
 def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
     tmp_path: Path,
 ) -> None:
-    """Every byte of a small zip is changed in turn; `faults_of_changed_bytes` checks each change.
+    """Every byte of a small zip is changed in turn, and the changed zip is read.
 
-    A change is noticed and refused, or it does not matter, as in the date of the file.
+    Either the zip is refused, or the change does not matter (a changed date, for example) and the
+    zip still holds the same table. `faults_of_changed_bytes` checks this.
     """
     # The table is short, to save time: each byte of the zip is changed.
     table = write_ids(40)
@@ -126,7 +127,7 @@ def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
         faults += faults_of_changed_bytes(path, table)
     # The two zips have 483 bytes in all. Most of the 483 changes are refused.
     assert len(faults) > 350
-    # Each of these faults is found.
+    # Among the messages are these faults.
     for part in ("is encrypted", "another method than deflate", "wrong checksum", "the zip states"):
         assert any(part in fault for fault in faults), part
 

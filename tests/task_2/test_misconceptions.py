@@ -81,9 +81,9 @@ def first_students(n: int) -> BoolArray:
     return np.arange(N_STUDENTS) < n
 
 
-# Three parts of the students. `find_groups` searches the answers of the first part for groups, and
-# chooses a threshold by the answers of the second part. The answers of the third part are used only
-# to check the groups.
+# Whether each student belongs to the first, the second or the third part of the students.
+# `find_groups` finds groups of options in the answers of the first part, and chooses the best
+# threshold by the answers of the second part. The answers of the third part only check the groups.
 IS_SEARCHING = first_students(1800)
 IS_CHOOSING = first_students(2400) & ~IS_SEARCHING
 IS_CHECKING = ~first_students(2400)
@@ -104,16 +104,18 @@ def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers
 def find_groups(wrong: WrongAnswers) -> IntArray:
     """Find groups of options in the answers of the first part of the students.
 
-    A threshold decides which groups are merged. The function takes the threshold whose groups
-    predict the answers of the second part of the students best.
+    At first each option is a group; groups are merged while the evidence for merging exceeds a
+    threshold. Several thresholds are tried. The result are the groups of the threshold that predict
+    the answers of the second part of the students best.
     """
     pairs = groups.compare_pairs(wrong.of_students(IS_SEARCHING))
     return groups.choose_groups(pairs, wrong.of_students(IS_CHOOSING))
 
 
 def measure_gain(wrong: WrongAnswers, group: IntArray) -> Ratio:
-    """Return how much groups lower the log loss of an answer of the third part of the students.
+    """Return how much the groups of options lower the log loss, on average over answers.
 
+    The answers are those of the third part of the students, which had no influence on the groups.
     Each answer is predicted from the student's other answers.
     """
     checking = wrong.of_students(IS_CHECKING)
@@ -168,7 +170,7 @@ def test_groups_of_permuted_options_predict_no_answers_of_other_students(seed: i
     gain = measure_gain(permuted, group)
     # The limit is four standard errors: by chance, a gain exceeds it at most once in 30,000 tests.
     assert gain.value <= 4 * standard_error(gain)
-    # By chance, two pairs of options may still look like groups: four of the 120 wrong options.
+    # By chance, two pairs of options may still look like groups. These are 4 of the 120 options.
     assert (group >= 0).sum() <= 4
 
 
@@ -185,7 +187,9 @@ def test_without_enough_students_no_group_is_found() -> None:
 
 
 def test_two_options_of_one_question_are_never_in_one_group() -> None:
-    """Items 0 and 1 are options of one question, so only one of them may join item 2.
+    """An item is an option of a question. Items 0 and 1 are options of the same question.
+
+    So only one of them may join item 2.
 
     The evidence for items 1 and 2 is 7 standard deviations, for items 0 and 2 only 6: item 1 joins.
     """
@@ -195,11 +199,12 @@ def test_two_options_of_one_question_are_never_in_one_group() -> None:
 
 
 def test_evidence_of_pairs_adds_up_when_groups_are_merged() -> None:
-    """Item 2 joins a group of items 0 and 1 by the evidence of both pairs together.
+    """The evidence for adding item 2 to a group of items 0 and 1 comes from both pairs together.
 
-    Items 0 and 1 are merged first. All variances are 1. The evidence for items 0 and 2 is 2.9
-    standard deviations, and the evidence for items 1 and 2 is also 2.9. Together, the evidence is
-    (2.9 + 2.9) / √(1 + 1) = 4.1.
+    An item is an option of a question. Items 0 and 1 are merged first. All variances are 1. The
+    evidence for items 0 and 2 is 2.9 standard deviations, and the evidence for items 1 and 2 is
+    also 2.9. Together, the evidence is (2.9 + 2.9) / √(1 + 1) = 4.1. So item 2 joins the group if
+    the threshold is 4.0, but not if it is 4.2.
     """
     covariance = np.array([[0.0, 9.0, 2.9], [9.0, 0.0, 2.9], [2.9, 2.9, 0.0]])
     question = np.arange(3)
@@ -249,8 +254,8 @@ def test_pairs_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatc
     assert whole.covariance.nnz == 9 * N_QUESTIONS * (N_QUESTIONS - 1) / 2
     for one, other in ((whole.covariance, parts.covariance), (whole.variance, parts.variance)):
         assert one.nnz == other.nnz
-        # Blocks of another size add the same float32 numbers in another order, so the rounding
-        # errors differ.
+        # With another block size, the same float32 numbers are added in another order, so the
+        # rounding errors differ.
         assert abs(one - other).max() < 1e-3
 
 
@@ -403,30 +408,35 @@ def answers_of_one_student(questions: list[int], options: list[int]) -> WrongAns
 
 
 def test_choices_in_other_answers_are_counted_for_each_group() -> None:
-    """A pair is a choice in `known` and a choice in `asked` of options of the same group.
+    """A student's choices of two options of the same group make a pair, and pairs are counted.
 
-    Both choices belong to the same student: student 0, who is the only one.
+    The first choice of a pair is in the answers `known`, and the second one in the answers `asked`.
+    All answers are of student 0 here.
     """
     known = answers_of_one_student(questions=[0], options=[1])
     asked = answers_of_one_student(questions=[1, 2], options=[1, 2])
     choices = groups.pair_choices(known, asked, GROUP_OF_OPTIONS_1)
-    # Only the answers to questions 0 and 1 choose option 1, so there is one pair of student 0 and
-    # group 0.
+    # Group 0 holds option 1 of each question. Student 0 chose it in question 0 (in `known`) and in
+    # question 1 (in `asked`): one pair.
     assert choices.n_pairs[0, 0] == 1
-    # Each of the two asked answers chooses option 1 with probability 0.5.
+    # The expected number of pairs: the student chooses option 1 with probability 0.5 in each of the
+    # two answers `asked`.
     assert choices.n_expected[0, 0] == 0.5 + 0.5
 
 
 def test_a_choice_makes_no_pair_with_itself() -> None:
-    """If `known` and `asked` are the same answers, a choice makes pairs with other choices only."""
+    """Two choices of options of the same group make a pair, but a choice makes none with itself.
+
+    `pair_choices` pairs choices in `known` with choices in `asked`, here the same answers.
+    """
     answers = answers_of_one_student(questions=[0, 1, 2], options=[1, 1, 2])
     choices = groups.pair_choices(answers, answers, GROUP_OF_OPTIONS_1)
-    # The answers to questions 0 and 1 choose option 1. They make two pairs, because the order
-    # counts: (0, 1) and (1, 0).
+    # Option 1 is chosen in the answers to questions 0 and 1. These make two pairs of questions,
+    # because the order counts: (0, 1) and (1, 0).
     assert choices.n_pairs[0, 0] == 2
-    # For the expected number of pairs, the first choice of a pair is given: one of the two choices
-    # of option 1. The second choice is in one of the two other answers, each of which chooses
-    # option 1 with probability 0.5.
+    # The expected number of pairs takes the first choice of a pair as given. There are two such
+    # choices, in questions 0 and 1. For each, the second choice can be in the two other questions.
+    # In each of these, option 1 has the probability 0.5.
     assert choices.n_expected[0, 0] == 2 * (0.5 + 0.5)
 
 
@@ -572,9 +582,10 @@ def command_of_map(data: Path, output: Path) -> list[str | Path]:
 
 @pytest.fixture(scope="module")
 def planted_map(planted_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the map of misconceptions in `planted_data`: its page and its table.
+    """Return a folder with the page and the table that the script misconceptions.py writes.
 
-    It also holds a page about question 5, to which the map links.
+    Both list the groups of options found in `planted_data`; the kit calls them the map of
+    misconceptions. The folder also holds a page about question 5, to which the map's page links.
     """
     folder = tmp_path_factory.mktemp("map")
     report = folder / "question_report" / "question_5.html"
@@ -643,12 +654,14 @@ def test_the_page_of_the_map_shows_the_groups_of_the_table(planted_map: Path) ->
 
 
 def groups_by_search(table: pd.DataFrame) -> dict[str, list[int]]:
-    """Return the words of some searches, each with the numbers of the groups that it must show.
+    """Return texts to type into the search field of the map's page, and what each must show.
 
-    `table` is the map's table, with a row for each option of a group.
+    A text is a key of the result. The value are the numbers of the groups of options that the page
+    must then show. `table` lists the groups: it has a row for each option in a group.
     """
     n_groups = table["Group"].max()
-    # Other QuestionIds contain the digits of the smallest one. The search must not find them.
+    # Search for the smallest QuestionId, such as 1. Other QuestionIds, such as 10, contain it; the
+    # search must not find them.
     question = table["QuestionId"].min()
     groups_with_question = table["Group"][table["QuestionId"] == question].unique().tolist()
     subject = table["Subjects"].iloc[0]
@@ -720,5 +733,5 @@ def test_answers_without_options_are_refused(tmp_path: Path) -> None:
 def test_the_three_parts_of_the_students_have_the_shares_they_should() -> None:
     part = misconceptions.draw_parts(10_000, seed=0)
     share = np.bincount(part) / len(part)
-    # Four standard errors of a share of 0.6 are 0.02.
+    # The tolerance is four standard errors of a share of 0.6 among 10,000 students.
     np.testing.assert_allclose(share, misconceptions.SHARES, atol=0.02)

@@ -125,8 +125,8 @@ GROUPS = {
     "difficulty": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
     "answers_of_student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
     "answers_to_question": ["5 to 9", "1 to 4", "5 to 9", "none"],
-    # If the quiz of a pair is known, the group tells whether the student has a training answer in
-    # the quiz.
+    # If the quiz of a pair's question is known, the group tells whether the training answers hold
+    # an answer of the pair's student in this quiz.
     "quiz": [NO_OTHER_ANSWER, KNOWN_QUIZ, UNKNOWN_QUIZ, UNKNOWN_QUIZ],
 }
 RIGHT_OPTION = ["option 2", "option 3", "option 2", "not known"]
@@ -138,7 +138,7 @@ def test_pairs_are_grouped_by_what_training_answers_tell(folder: Path, task: int
     expected = dict(GROUPS)
     if task == 2:
         expected["right_option"] = RIGHT_OPTION
-    # Leave out columns without groups, and columns of groups that come from metadata of students.
+    # Leave out columns that hold no groups, and groups that follow from the students' metadata.
     other_columns = ["student_code", "majority", *(grouping.key for grouping in OF_STUDENTS)]
     groups = pairs.drop(columns=other_columns).to_dict("list")
     assert groups == expected
@@ -168,10 +168,11 @@ def test_without_quizzes_of_training_answers_no_other_answer_is_known(
 def test_the_lower_bound_of_a_group_belongs_to_the_group(
     folder: Path, n_answers: int, n_right: int, group_by_number: str, group_by_share: str
 ) -> None:
-    """Five answers belong to the group "5 to 9", and a share of exactly 10 % to "10 to 20 %".
+    """A question with five answers is in the group "5 to 9", not in "1 to 4".
 
-    The difficulty of a question is the share of its training answers that are right. The pair of
-    the test is question 7 with student 1.
+    If exactly 10 % of its answers are right, it is in the group "10 to 20 %". This share of right
+    training answers is called the difficulty of the question. The test makes training answers to
+    question 7 and looks at the groups of this question.
     """
     header = "QuestionId,UserId,IsCorrect\n"
     rows = [f"7,{student},{int(student < n_right)}\n" for student in range(n_answers)]
@@ -184,8 +185,8 @@ def test_the_lower_bound_of_a_group_belongs_to_the_group(
     assert [*pairs["difficulty"]] == [group_by_share]
 
 
-# The pairs below are repeated this often, so that each group has enough answers to show its
-# accuracy.
+# The fixture `predicted` repeats its pairs this often. Otherwise a group would have too few answers
+# for its accuracy to be shown.
 N_REPEATS = 20
 
 
@@ -213,7 +214,7 @@ ACCURACY = {
         "60 to 70 %": Group(n_students=2, n_pairs=2, accuracy=0.5),
         "not known": Group(n_students=1, n_pairs=1, accuracy=1),
     },
-    # Question 30 has both subjects. The subjects of question 40 are not known.
+    # Question 30 counts in both subjects. Question 40 counts in none: its subjects are not known.
     "By subject": {
         "Number": Group(n_students=2, n_pairs=3, accuracy=1 / 3),
         "Algebra": Group(n_students=1, n_pairs=1, accuracy=0),
@@ -244,10 +245,11 @@ ACCURACY = {
 def test_accuracy_is_counted_by_subject_and_student(
     predicted: tuple[PairFacts, pd.DataFrame], title: str
 ) -> None:
-    """The page of a score shows the accuracy in each group of pairs; `title` names one grouping.
+    """The page of a score groups the predictions, for example by subject, and shows their accuracy.
 
-    `break_down` groups pairs by facts about questions, and `accuracy_by` groups them by metadata of
-    students. `ACCURACY` holds the groups that are expected.
+    `title` is the heading of one such grouping. `break_down` groups predictions by facts about
+    questions, and `accuracy_by` groups them by metadata of students. `ACCURACY` holds the expected
+    groups of each heading.
     """
     facts, pairs = predicted
     groups_by_title = {}
@@ -276,14 +278,15 @@ def test_groups_are_shown_in_this_order(predicted: tuple[PairFacts, pd.DataFrame
 def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
     predicted: tuple[PairFacts, pd.DataFrame],
 ) -> None:
-    """`lost` is the number of wrong predictions minus the number expected at the overall rate.
+    """`most_lost` lists the questions and the subjects with more wrong predictions than expected.
 
-    Half of all predictions are wrong here. For question 20, 20 of 40 predictions are wrong, as
-    expected. For question 30, 20 of 20 are wrong, which is 10 more than expected. Both questions
-    have the subject Adding: 40 of 60 are wrong, which is 10 more than expected. A question counts
-    only in its most specific subjects.
+    Half of all predictions are wrong here, so half of the predictions of each question are expected
+    to be wrong. The column `lost` is the number of wrong predictions minus the expected number. For
+    question 20, 20 of 40 predictions are wrong, as expected. For question 30, 20 of 20 are wrong,
+    which is 10 more than expected. Both questions have the subject Adding: 40 of 60 predictions are
+    wrong, which is 10 more than expected. A question counts only in its most specific subjects.
 
-    `about` names the most specific subjects of a question, and the parent of a subject.
+    The column `about` names the most specific subjects of a question, or the parent of a subject.
     """
     facts, pairs = predicted
 
@@ -299,11 +302,15 @@ def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
 
 
 def find_left_out(folder: Path, name: str, old: str, new: str) -> LeftOut:
-    """Replace a text in a file that facts are read from; return what is left out then, and why."""
+    """Damage a file that facts are read from; return which part of the page must be left out.
+
+    The text `old` in the file is replaced by `new`.
+    """
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, task=1).left_out
-    # Without training answers, the facts that need them are left out as well.
+    # If the training answers cannot be read, other parts that need them are left out as well. Take
+    # the part that is left out because of the damage itself.
     (part,) = (part for part in left_out if part.why != "the training answers are not known")
     return part
 

@@ -159,7 +159,8 @@ def test_the_score_is_shown_beside_those_of_the_majority_and_the_best_possible(
     score, _ = evaluated.score_and_error
     assert evaluated.majority_line == f"majority {score}"
     simulated = json.loads((evaluated.kit / "data/SIMULATED.json").read_text())
-    # Tasks 1 and 2 have the same answers, but predict different values.
+    # Tasks 1 and 2 share their answers, so SIMULATED.json has a key for both ("1_2"). Below it are
+    # the best accuracy for right or wrong (task 1) and for the chosen option (task 2).
     of_both_tasks = simulated["best_expected_accuracy"]["1_2"]
     predicted_value = {1: "right_or_wrong", 2: "option"}[evaluated.task]
     best = of_both_tasks[predicted_value]
@@ -208,7 +209,10 @@ def test_the_page_shows_the_printed_scores_of_probabilities(evaluated: Evaluated
 def test_predictions_that_are_not_the_most_probable_value_are_counted(
     evaluated: Evaluated,
 ) -> None:
-    """Three predictions of task 1 contradict their probabilities."""
+    """A prediction should be the most probable outcome. Three predictions of task 1 are not.
+
+    The evaluation counts such predictions, in its output and on the page.
+    """
     expected = {1: ["3 predictions are not the most probable value"], 2: []}[evaluated.task]
     assert [line for line in evaluated.lines if " predictions " in line] == expected
     says_so = "In 3 pairs the submission does not predict" in evaluated.page.text

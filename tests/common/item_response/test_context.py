@@ -15,9 +15,9 @@ from numpy.testing import assert_allclose
 N_STUDENTS = 5
 # Number of dimensions of the abilities.
 K = 2
-# Prior variances of effects, shape (levels, stages): 0.8 for groups of quizzes, and 0.3 for quizzes
-# in a group. There is one stage only, because these answers are right or wrong; a choice among
-# several options would have more stages.
+# Prior variances of effects, shape (levels of contexts, stages of an answer): 0.8 for groups of
+# quizzes, and 0.3 for quizzes in a group. An answer that is only right or wrong has one stage. (A
+# choice of an option is modelled in several stages: is it right, else the most popular wrong one?)
 VARIANCE = np.array([[0.8], [0.3]])
 
 
@@ -36,9 +36,11 @@ def make_levels(rng: np.random.Generator) -> tuple[Level, ...]:
 
 
 def make_sums(rng: np.random.Generator, n_quizzes: int) -> np.ndarray:
-    """Return random sums over the answers in each quiz, as `eliminate` takes them.
+    """Return random numbers in place of the sums over the answers in each quiz.
 
-    The result has a row for each quiz of a student. Its columns are weight_sum, linear_sum and
+    `eliminate` takes these sums as an argument.
+
+    There is a row for each quiz of a student. The columns are weight_sum, linear_sum and
     item_sum, which `common.item_response.context` defines. item_sum has K + 1 columns: for the
     slopes and for the intercept. All numbers are valid, except that weight_sum must be positive.
     """
@@ -60,9 +62,10 @@ def make_students(rng: np.random.Generator) -> Gaussians:
 def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_variance(
     seed: int,
 ) -> None:
-    """`restore` finds the effect u of each quiz on each student, and the slope d log L / du at u.
+    """A student does better or worse in a quiz than elsewhere, by an effect u on the logit.
 
-    L is the likelihood of the student's answers in the quiz, and the prior of u is N(0, v). The log
+    `restore` finds the u that maximises the posterior, and the slope d log L / du at this u. L is
+    the likelihood of the student's answers in the quiz, and the prior of u is N(0, v). The log
     posterior is log L − u²/(2v) plus a constant. At its maximum the derivative by u is 0, so that
     d log L / du = u / v.
     """
@@ -71,7 +74,7 @@ def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_varian
     _, quizzes = levels
     sums = make_sums(rng, n_quizzes=len(quizzes.label))
     students = make_students(rng)
-    # `eliminate` integrates the effects out. `restore` needs its result to find the effects.
+    # `eliminate` integrates the effects out. `restore` needs the result to find the effects.
     conditional_totals, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
 
     effects, _, slope = restore(levels, conditional_totals, students, VARIANCE)
@@ -82,7 +85,8 @@ def test_the_slope_of_the_log_likelihood_is_the_effect_of_a_quiz_over_its_varian
     # The total effect of a quiz is the quiz's own effect plus the effect of its group.
     effect_of_its_group = mean_of_group[quizzes.parent]
     own_effect = total_of_quiz - effect_of_its_group
-    # With effects of groups near 0, the test could not tell a quiz's own effect from its total.
+    # If all effects of groups were near 0, a quiz's own effect would equal its total effect, and
+    # the test could not tell the two apart.
     assert np.abs(effect_of_its_group).max() > 0.1
     variance_of_own_effect = VARIANCE[1]
     assert_allclose(slope, own_effect / variance_of_own_effect, atol=1e-5)

@@ -12,8 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, fit, groups, loss, predict
 
-# A third of the students, the later students, come after the fit. The models are fitted to the
-# answers of the other students, the first answers.
+# A third of the students come only after the fit: the later students. The models are fitted to the
+# training answers of the other students: the first answers.
 LATER_STUDENTS = TRAIN.student.unique()[::3]
 LATER_ANSWERS = TRAIN[TRAIN.student.isin(LATER_STUDENTS)]
 FIRST_ANSWERS = TRAIN[~TRAIN.student.isin(LATER_STUDENTS)]
@@ -26,7 +26,7 @@ def columns(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
 
 
 def expected_loss(model: ItemResponse, rows: pd.DataFrame, context: Any = None) -> float:
-    """Return the log loss of a model's predictions, expected over the true probabilities."""
+    """Return the log loss that is expected if outcomes are drawn with the true probabilities."""
     return loss(predict(model, rows, context), rows.p_right.to_numpy())
 
 
@@ -71,11 +71,12 @@ def test_new_students_are_predicted_as_well_as_after_a_new_fit(
 
 
 def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
-    """A class's effect in a quiz is known from the fit if others of the class took the quiz.
+    """All students of a class may do better or worse in a quiz: this is the class's effect there.
 
-    The estimator for new students keeps these effects. To show this, all known answers of the new
-    students are put into a quiz that does not occur in the fit. So they tell nothing about the
-    quizzes of the test, and the effects there must be those of the fit.
+    The fit finds it if other students of the class took the quiz. When `for_students` adds new
+    students, the effect must stay. To show this, the known answers of the new students are put into
+    a quiz that does not occur in the fit, so that they tell nothing about the quizzes of the test.
+    There, the effects must be those of the fit.
     """
     context = FIRST_ANSWERS.class_quiz.to_numpy()
     model = fit(FIRST_ANSWERS, context)
@@ -176,9 +177,9 @@ def test_answers_that_come_in_parts_teach_as_much_as_all_at_once() -> None:
     """
     model = fit(FIRST_ANSWERS)
     shuffled = LATER_ANSWERS.sample(frac=1, random_state=2)
-    # Every third answer, starting with the first, the second or the third one.
+    # Divide the answers into three parts: every third answer, from the first, second or third on.
     parts = [shuffled.iloc[start::3] for start in range(3)]
-    # The losses after 0, 1, 2 and 3 parts.
+    # The log losses after the model has learned from 0, 1, 2 and 3 parts.
     losses = [expected_loss(model, LATER_TEST)]
     for part in parts:
         model.partial_fit(*columns(part))
@@ -208,8 +209,8 @@ def test_a_new_question_is_learned_from_students_who_are_known() -> None:
     expected = refitted.question_parameters(every_tenth_question).difficulty
     # The questions differ in difficulty by much more than the tolerance of 0.2.
     assert np.ptp(expected) > 1
-    # The difficulties agree only roughly: each new question has about 200 answers, and only the new
-    # fit uses the answers to new questions to estimate the abilities of these students.
+    # The difficulties agree only roughly. Each new question has about 200 answers, and the answers
+    # to new questions also change the students' abilities, but only in the new fit (`refitted`).
     assert_allclose(new_difficulty, expected, atol=0.2)
 
 

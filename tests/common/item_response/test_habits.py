@@ -23,9 +23,9 @@ class Choices:
     student: np.ndarray
     context: np.ndarray
     choice: np.ndarray
-    # Probabilities if students had no habits, shape (choices, options).
+    # The probabilities of the options if students had no habits, shape (choices, options).
     p_without_habits: np.ndarray
-    # Probabilities with the habits of the students, of the same shape.
+    # The probabilities with which the options are chosen, given the students' habits; same shape.
     p_with_habits: np.ndarray
 
     def take(self, rows: slice) -> "Choices":
@@ -188,7 +188,7 @@ def test_a_choice_that_a_student_makes_thousands_of_times_does_not_overflow(
 
     habits = fit_habits(student, context, np.full(n, chosen), p_without_habits)
 
-    # The student's habit everywhere, and the student's habit in the context.
+    # The student's habit over all contexts, and the habit in the one context.
     everywhere, in_context = habits.total
     assert np.isfinite(everywhere).all()
     assert np.isfinite(in_context).all()

@@ -35,9 +35,10 @@ class Planted:
         )
 
     def true_share(self, table: pd.DataFrame) -> np.ndarray:
-        """Return the true probability of a right answer for each row of a table of mastery.
+        """Return, for each row of a table of mastery, the simulated share that it estimates.
 
-        A row is about a student and a subject: the mean is over the questions of the subject.
+        A row is about a student and a subject. The share is the mean of the student's probabilities
+        of a right answer, over the questions of the subject.
         """
         shares = []
         for row in table.itertuples():
@@ -50,8 +51,8 @@ def plant(effect_variance: float) -> Planted:
     """Simulate answers; each student has an effect in each area and in each topic.
 
     Areas and topics are subjects: an area consists of several topics. The effects are normally
-    distributed with the mean 0 and `effect_variance`. A student who does not know an answer guesses
-    it with a probability of 0.2.
+    distributed with the mean 0 and the variance `effect_variance`. A student who does not know the
+    right answer guesses, and is right with probability 0.2.
     """
     rng = np.random.default_rng(0)
     topic = rng.integers(0, _N_TOPICS, _N_QUESTIONS)
@@ -163,8 +164,8 @@ def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
     model = planted.fit()
     rows = model.mastery(planted.subject[model.question_ids_])
     truth = planted.true_share(rows)
-    # From step to step, the estimated variance of effects approaches 0 only slowly. So it need only
-    # be well below 0.3, the variance that is planted for the other tests.
+    # The fit repeats steps in which the estimated variance of effects approaches 0 only slowly. So
+    # require only that it is well below 0.3, the true variance in the other tests.
     assert model.context_variance_.max() < 0.15
     assert np.sqrt(np.square(rows.share - truth).mean()) < 0.1
 

@@ -37,15 +37,15 @@ def simulate_blocks(
     student_of_pair, block_of_pair = np.nonzero(
         rng.random((n_students, n_blocks)) < share_of_blocks
     )
-    # At first, the questions are numbered block by block: block b holds the numbers 5 b to 5 b + 4.
-    # `numbers` and `students` have a row for each pair, and a column for each question of the
-    # pair's block.
+    # First number the questions block by block: block b holds the questions 5 b to 5 b + 4. The
+    # arrays `numbers` (of questions) and `students` have a row for each pair of a student and a
+    # block, and a column for each question of the block.
     numbers = block_of_pair[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
     students = np.broadcast_to(student_of_pair[:, None], numbers.shape)
     is_answered = rng.random(numbers.shape) < share_in_block
     number = numbers[is_answered]
     student = students[is_answered]
-    # Then each number is replaced by a random id, which does not reveal the block.
+    # Then replace the number of each question by a random id, which does not reveal the block.
     id_of_number = rng.permutation(n_questions)
     block_of_number = np.arange(n_questions) // BLOCK_SIZE
     block_of_question = np.empty_like(id_of_number)
@@ -71,7 +71,7 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
     # Each column of `cluster` is a level of nested clusters. In one level, the clusters are the
     # blocks.
     assert has_level(cluster, block)
-    # Another level has larger clusters, of blocks that happen to be answered by the same students.
+    # Another level has larger clusters: of blocks that, by chance, the same students answer.
     assert cluster.shape[1] > 1
     # The same seed gives the same clusters.
     _, again = cluster_questions(student, question, seed=4)
@@ -113,9 +113,10 @@ def find_mean_sizes(student: np.ndarray, question: np.ndarray, cluster: np.ndarr
 
 
 def test_groups_of_blocks_make_a_level_of_their_own() -> None:
-    """400 students answer single blocks, and 300 more answer whole groups of four blocks.
+    """400 students choose each block by itself, and 300 more choose whole groups of four blocks.
 
-    The clusters of one level are the blocks, and the clusters of another level are the groups.
+    So `cluster_questions` must find the blocks as clusters of one level, and the groups as clusters
+    of another level.
     """
     student, question, block = simulate_blocks(n_students=400, n_blocks=24)
     group_of_question = block // 4
@@ -136,23 +137,23 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
 
 
 def all_answer(n_questions: int) -> np.ndarray:
-    """Return the student and the question of each answer: 200 students answer all questions."""
+    """Let 200 students answer all questions; return the student and the question of each answer."""
     return np.indices((200, n_questions)).reshape(2, -1)
 
 
 def almost_all_answer() -> np.ndarray:
-    """Return the student and the question of each answer: 600 students skip few of the questions.
+    """Let 600 students answer almost all of 32 questions; return student and question of each answer.
 
-    There are 32 questions. The last one is left out more often than the others.
+    The last question is left out more often than the others.
     """
     p_left_out = np.append(np.full(31, 0.002), 0.03)
     return np.argwhere(RNG(0).random((600, 32)) > p_left_out).T
 
 
 def nobody_answers_the_same() -> np.ndarray:
-    """Return the student and the question of each answer: no question has more than one answer.
+    """Let 300 students answer two questions each, so that no two students answer the same question.
 
-    Each of 300 students answers two questions.
+    Returns the student and the question of each answer.
     """
     return np.stack([np.repeat(np.arange(300), 2), RNG(0).permutation(2_000)[:600]])
 

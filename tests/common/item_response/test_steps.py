@@ -29,10 +29,11 @@ def test_the_number_of_threads_changes_no_result(
 ) -> None:
     """An estimator predicts the same with one thread and with three threads.
 
-    `predicts` is the column that the estimator predicts: whether answers are right, or options.
+    `predicts` is the column that the estimator predicts: whether answers are right ("is_correct"),
+    or which options are chosen ("option").
     """
-    # 800 students answer 60 questions each. These 48,000 answers are enough for the students to be
-    # updated in several chunks, and so in several threads.
+    # The fit divides the students into chunks, and a thread works on one chunk at a time. The
+    # 48,000 answers of 800 students to 60 questions are enough for several chunks.
     student, question = np.indices((800, 60)).reshape(2, -1)
     option = RNG(0).integers(1, 5, len(student))
     right_option = question % 4 + 1
@@ -60,11 +61,11 @@ N_CONTEXTS = 3
 
 
 def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
-    """Return a few answers in random contexts, and a state from which a fit may begin.
+    """Return a few random answers, and random parameters from which a fit may begin (its state).
 
-    The numbers of students, items, abilities, stages and answers are random: at most 6, 5, 3, 3 and
-    40. The contexts have `n_levels` levels. "Words of the code" in the MODEL.md of
-    `common.item_response` explains items, stages, contexts and levels.
+    There are at most 6 students, 5 items (such as questions), 3 abilities, 3 stages of an answer
+    and 40 answers. The answers lie in contexts of `n_levels` levels, such as quizzes in groups of
+    quizzes. "Words of the code" in common/item_response/MODEL.md explains these words.
     """
     rng = RNG(seed)
     n_students, n_items, k, n_stages, n_answers = rng.integers(1, [7, 6, 4, 4, 41]).tolist()
@@ -82,9 +83,10 @@ def draw_answers(
 ) -> Observations:
     """Draw answers with random students, items and contexts in `n_levels` levels.
 
-    A choice among several options consists of stages, and each stage is an answer of its own here.
-    An effect belongs to a context in one stage, so a single integer, the label, stands for both the
-    context and the stage. See "Words of the code" in the MODEL.md of `common.item_response`.
+    The model decides on an option in stages: is it the right one, else the most popular wrong one,
+    and so on. Each stage is an answer of its own here. A context has another effect in each stage.
+    So one integer, the label, numbers the pairs of a context and a stage. See "Words of the code"
+    in common/item_response/MODEL.md.
     """
     stage = rng.integers(0, n_stages, n_answers)
     # For each level, an array with the label of each answer.
@@ -112,8 +114,8 @@ def draw_state(
 
     An item has k slopes and an intercept. A node is a context in which a student has answers, and a
     leaf is a node of the last level. Each node has an effect. Each context of the last level also
-    has a shared effect, which is the same for all students. See "Words of the code" in the MODEL.md
-    of `common.item_response`.
+    has a shared effect, which is the same for all students. See "Words of the code" in
+    common/item_response/MODEL.md.
 
     A choice of an option has `n_stages` stages: is the answer right? Else, is it the most popular
     wrong option? And so on. Each stage has effects of its own, with another variance.
@@ -123,19 +125,20 @@ def draw_state(
     # Any matrix times its transpose is a valid covariance.
     factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
-    # Prior variances of the effects of nodes, shape (levels, stages).
+    # Prior variances of the effects, shape (levels of contexts, stages of an answer).
     effect_variance = np.exp(rng.uniform(-4, 1, (len(levels), n_stages)))
-    # For each level, an array with a row for each node. A row has 2 + k numbers: the mean and the
-    # variance of the total effect at the node, and its covariance with each of the k abilities. All
-    # numbers are 0, except for the variances at the leaves, the nodes of the last level.
+    # For each level, an array with a row for each node. A row has 2 + k numbers: the mean of the
+    # node's total effect, its variance, and its covariance with each of the k abilities. All are 0,
+    # except for the variances of the leaves (the nodes of the last level), which are set below.
     effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
     if levels:
-        # The total effect at a leaf is the leaf's effect plus the effects of the nodes above it in
-        # the earlier levels. So its prior variance is the sum of the prior variances of all levels.
+        # A leaf, such as a quiz of a student, lies in one node of each earlier level, such as a
+        # group of quizzes. Its total effect is its own effect plus the effects of these nodes. So
+        # the prior variance of the total effect is the sum of the prior variances of all levels.
         total_variance_by_stage = effect_variance.sum(axis=0)
         stage_of_leaf = context.stage_of_label(levels[-1].label, n_stages)
         effects[-1][:, EFFECT_VARIANCE] = total_variance_by_stage[stage_of_leaf]
-    # There is a shared effect for each pair of a context and a stage.
+    # There is a shared effect for each pair of a context and a stage; a label numbers these pairs.
     n_labels = N_CONTEXTS * n_stages
     shared = SharedEffects(
         mean=rng.normal(0, 0.7, n_labels),
@@ -168,10 +171,11 @@ def positions_of_item_parameters(k: int) -> list[int]:
 def slopes_on_effects(observations: Observations, state: State) -> list[np.ndarray]:
     """Return, for each level, the slopes of the expanded items on the effects of the level's nodes.
 
-    A node is a context in which a student has answers. An array has a row for each answer and a
-    column for each node. The slope on the effect of the answer's own node is the standard deviation
-    of this effect, because the expanded fit treats an effect as an ability, and abilities are
-    N(0, 1). All other slopes of a row are 0.
+    A node is a context in which a student has answers. The array of a level has a row for each
+    answer and a column for each node. The expanded fit treats the effect of each node as one more
+    ability. Abilities are N(0, 1), so the effect is this ability times the effect's standard
+    deviation. This deviation is therefore the slope on the node in which the answer lies. All other
+    slopes of the row are 0.
     """
     slopes = []
     for level, variance in zip(observations.levels, state.variance, strict=True):
@@ -199,11 +203,12 @@ def shared_effects(observations: Observations, state: State) -> tuple[np.ndarray
 
 
 def expand(observations: Observations, state: State) -> Gaussians:
-    """Return an expanded item for each answer: it treats effects of contexts as abilities.
+    """Return, for each answer, an item with which a model without contexts gives the same logit.
 
-    An expanded item has three kinds of parameters: the slopes of the answer's item on k abilities,
-    a slope on the effect of each node (see `slopes_on_effects`), and an intercept. This intercept
-    is the item's intercept plus the shared effect of the answer's context.
+    This expanded item has three kinds of parameters: the slopes of the answer's item on k
+    abilities, a slope on the effect of each node as if it were an ability (see
+    `slopes_on_effects`), and an intercept. This intercept is the item's intercept plus the shared
+    effect of the answer's context.
     """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
@@ -234,24 +239,26 @@ class TwoFits:
     """
 
     observations: Observations
-    # State after the fit with effects of contexts.
+    # The parameters that the fit with effects of contexts finds.
     state: State
-    # For each item, the gradient and the curvature that the fit with effects of contexts sums over
-    # the item's answers, as `model.weighted_sums` packs them.
+    # For each item, the gradient and the curvature of the log likelihood, summed over the item's
+    # answers in the fit with effects of contexts. `model.unpack_sums` separates the two.
     item_sums: np.ndarray
-    # State after the expanded fit.
+    # The parameters that the expanded fit finds.
     expanded: State
-    # For each answer, the gradient and the curvature in the expanded fit, packed in the same way.
+    # For each answer, the gradient and the curvature in the expanded fit, in the same format.
     answer_sums: np.ndarray
-    # For each answer, what effects add to the parameters of its item: the parameters of the
-    # expanded item minus the parameters of the item. The item has no slopes on effects (they count
-    # as 0), and its intercept contains no shared effect. Shape (answers, parameters of an expanded
-    # item).
+    # For each answer, the parameters of the expanded item minus the parameters of the answer's own
+    # item. The own item has no slopes on effects (they count as 0 here), and its intercept contains
+    # no shared effect. Shape (answers, parameters of an expanded item).
     added_by_effects: np.ndarray
 
     @property
     def k(self) -> int:
-        """Number of abilities that are not effects of contexts."""
+        """Number of abilities in the fit with effects of contexts.
+
+        The expanded fit has more: there, each effect counts as an ability.
+        """
         return int(self.state.students.mean.shape[1])
 
 
@@ -286,15 +293,15 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     students = model.standard_normal(len(state.students.mean), k + n_effects)
     expanded = replace(state, students=students, guessing=state.guessing[item], effects=())
 
-    # Keep the prior variances of effects as they are: only the fit under test can estimate them.
+    # Keep the prior variances of effects as they are: the expanded fit could not estimate them.
     with patch.object(context, "estimate_variance", lambda _, old: old):
-        # Two passes are needed, because only the second one uses the effects that the first one
-        # finds.
+        # Each pass over the answers updates the abilities and the effects. The first pass begins
+        # without known effects, so make a second one, which uses those of the first.
         for _ in range(2):
-            # Make the expanded items anew in each pass: their intercepts contain the shared effects
-            # (of a context on all students), which the previous pass has changed.
+            # Make the expanded items anew in each pass. Their intercepts contain the shared effects
+            # (effects of a context on all students), which the pass before has changed.
             expanded_items = expand(observations, state)
-            # `added_by_effects` is the expanded item minus the item, see `TwoFits`.
+            # Subtract the parameters of the answer's own item, see `TwoFits.added_by_effects`.
             added_by_effects = expanded_items.mean.copy()
             added_by_effects[:, positions_of_item_parameters(k)] -= state.items.mean[item]
             expanded, answer_sums = steps.pass_over_answers(
@@ -320,19 +327,19 @@ def test_abilities_are_the_same_if_effects_are_further_abilities(two_fits: TwoFi
 
 
 def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the expanded fit knows about each answer, as a function of the answer's item.
+    """Return the gradient and the curvature of each answer for the parameters of its own item.
 
     In a fit, the log likelihood of an answer is a quadratic function of the parameters x of its
     item (slopes and intercept), up to a constant: gradient · x − xᵀ curvature x / 2.
 
-    The expanded fit has this function for the parameters of an expanded item, which are x + c. Here
-    x is 0 for the slopes on effects, and c is what the effects add (`added_by_effects`). Multiplied
-    out, it is a quadratic function of x alone. Up to a constant,
+    The expanded fit has such a function for the parameters of the answer's expanded item. These are
+    x + c: the parameters x of the own item, with 0 for the slopes on effects, plus the row c of
+    `added_by_effects`. Multiply out, to get a quadratic function of x. Up to a constant,
 
         gradient · (x + c) − (x + c)ᵀ curvature (x + c) / 2
         = (gradient − curvature c) · x − xᵀ curvature x / 2,
 
-    so the gradient becomes gradient − curvature c.
+    so the own item has the same curvature, and the gradient is gradient − curvature c.
 
     Returns
     -------
@@ -350,13 +357,13 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
 def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
     two_fits: TwoFits,
 ) -> None:
-    """Two fits of the same answers agree on the sums of each item: its gradient and its curvature.
+    """Two fits of the same answers give each item the same gradient and the same curvature.
 
-    An item's gradient and curvature are sums over the answers to the item. The fit under test, with
-    effects of contexts, returns these sums. The expanded fit, in which each effect is a further
-    ability, has an item of its own for each answer. So it returns a gradient and a curvature for
-    each answer. `sums_of_answers` removes from these what the effects add, and the test then adds
-    up the answers to each item.
+    These are sums over the answers to the item. The fit under test, with effects of contexts,
+    returns the sums. The expanded fit, in which each effect is one more ability, has an expanded
+    item for each answer. So it returns a gradient and a curvature for each answer. The test turns
+    these into those of the answer's own item (`sums_of_answers`) and adds up the answers to each
+    item.
     """
     n_items = two_fits.observations.n_items
     item = two_fits.observations.item
@@ -390,24 +397,24 @@ def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits)
     no_shared_effects = SharedEffects(mean=zeros, variance=zeros, prior=zeros)
     expanded_items = expand(observations, replace(state, shared=no_shared_effects))
     # The parameters of an expanded item are k slopes on abilities, then the slopes on the effects
-    # of level 0, of level 1 and so on, and last the intercept. For each level, `ends` holds the
-    # position after the level's last slope.
+    # of level 0, of level 1 and so on, and last the intercept. `ends` holds, for each level, the
+    # position of the first parameter after the level's slopes.
     n_nodes_of_level = [len(level.label) for level in levels]
     ends = two_fits.k + np.cumsum(n_nodes_of_level)
 
     for level, effects_of_node, end in zip(levels, state.effects, ends, strict=True):
-        # The total effect at a node, the sum of the node's effect and of the effects of the nodes
-        # above it in the earlier levels.
+        # For each answer, the total effect of its node in this level: the node's own effect plus
+        # the effects of the nodes of earlier levels in which the answer lies.
         effect_of_answer = effects_of_node[number_rows(level.start)]
         moments = steps.logit_moments(
             state.students, state.items, student, observations.item, effect_of_answer
         )
-        # Set the slopes on the effects of all later levels to 0, so that these have no influence.
-        mean_without_deeper_levels = expanded_items.mean.copy()
-        mean_without_deeper_levels[:, end:-1] = 0
+        # Set the slopes on the effects of all later levels to 0: these effects must not count yet.
+        mean_without_later_levels = expanded_items.mean.copy()
+        mean_without_later_levels[:, end:-1] = 0
         expanded_moments = steps.logit_moments(
             two_fits.expanded.students,
-            Gaussians(mean_without_deeper_levels, expanded_items.covariance),
+            Gaussians(mean_without_later_levels, expanded_items.covariance),
             student,
             expanded_item,
         )
@@ -424,8 +431,8 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     # The prior of the items is set to the items themselves here. `standardise` must change both in
     # the same way, so they must still be equal at the end.
     state, _ = steps.pass_over_answers(observations, replace(start, prior=start.items))
-    # For each answer, the number of its student and the number of its node (a context of the
-    # student).
+    # For each answer, the number of its student, and the number of its node: of the student's
+    # context in which the answer lies.
     student = number_rows(observations.start)
     node_of_answer = number_rows(observations.levels[0].start)
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import TEST, TRAIN, UNKNOWN, fit, fit_options, groups, options, predict
 
-# Contexts that no fit has met, for the answers in TEST. The first column is the group of quizzes,
-# the second the quiz.
+# For each answer in TEST, a group of quizzes (column 0) and a quiz (column 1) that occur in no
+# training answer.
 _UNKNOWN = np.full((len(TEST), 2), UNKNOWN)
 
 
@@ -37,7 +37,7 @@ def test_an_estimator_of_options_tells_which_answers_are_right() -> None:
 
 
 def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
-    """`with_subjects` makes an estimator in which the effects of all subjects are 0.
+    """`with_subjects` adds subjects after a fit that had none, with all their effects equal to 0.
 
     So the share of a subject's questions that a student is expected to answer right follows from
     the student's abilities alone. The predictions of the estimator that `without_contexts` makes

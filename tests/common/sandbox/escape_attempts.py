@@ -27,7 +27,8 @@ TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
 OWN = "carried_out"
 # `try_all` prints the outcomes on a line that begins with this text.
 MARK = "outcomes of the attempts: "
-# Targets of attempts, outside the entry's process. `try_all` gets their values from the test:
+# Things outside the entry's process that expressions try to reach, by name. `try_all` gets the
+# values from the test:
 #   process      id of a process whose standard input is the file of the answers, whose environment
 #                holds an answer, and whose working folder is the folder of the answers
 #   environment  address and number of bytes of the environment in the memory of this process
@@ -37,7 +38,7 @@ MARK = "outcomes of the attempts: "
 #   note         name of a file, queue or key by which a game passes a message to the next game
 #   number       number of shared memory, a queue or a semaphore for the same purpose
 OUTSIDE = {}
-# Further modules that expressions use.
+# Modules that expressions use besides those imported above.
 MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal", "threading"]
 # These modules take long to import, and only attempts to read the answers need them.
 LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
@@ -52,9 +53,12 @@ class Attempt:
     # What the machine may lack, such as a privilege; without it, the expression fails even without
     # isolation. Empty if the expression needs nothing that a machine may lack.
     needs: str = ""
-    # The first version of Landlock that refuses the expression; None if no version does.
+    # Landlock is the Linux kernel's control of access to files, and in later versions also to
+    # networks and signals. This is the first version that blocks the expression; None if no version
+    # does.
     landlock: int | None = 1
-    # Names of fields of `Protections`. Each of these protections alone refuses the expression.
+    # Other protections of the operating system (fields of `Protections` in
+    # common/sandbox/inside/protections.py). Each of them alone blocks the expression.
     protections: tuple[str, ...] = ("root",)
 
 
@@ -206,9 +210,10 @@ READ_BY_PYTHON = [
 
 # --- Attempts to read the answers by the kernel, by libraries and by other processes ---
 #
-# The guard in Python's file functions does not notice these attempts.
+# The kit's guard in Python's file functions does not notice these attempts.
 
-# In place of a folder's file descriptor, this number stands for the working folder (openat(2)).
+# The calls openat and openat2 open a path relative to a folder. They take the folder's file
+# descriptor, or this number for the working folder.
 AT_FDCWD = -100
 # The number of the system call openat2, the same for x86_64, aarch64 and riscv64.
 OPENAT2 = 437
@@ -277,8 +282,8 @@ READ_BY_SYSTEM = [
     Attempt('run("cat", "answers.csv", cwd=folder)'),
     Attempt('copied(run("ln", file, OWN))'),
     Attempt('run("grep", "-r", SECRET[:6], folder)'),
-    # The entry starts a child process that reads the environment and the files of the test's
-    # process.
+    # A child process of the entry reads the environment and the files of another process, which
+    # the test has started (see `OUTSIDE`).
     Attempt('run("cat", f"/proc/{process}/environ")'),
     Attempt('run("cat", f"/proc/{process}/cwd/answers.csv")'),
     Attempt('run("cat", f"/proc/{process}/root{file}")'),
@@ -302,14 +307,14 @@ READ_BY_SYSTEM = [
 
 # --- Attempts to do damage outside the entry's folder ---
 
-# A command of fcntl(2).
+# A command of the system call fcntl: set a hint about how long written data will live.
 F_SET_RW_HINT = 1036
 # A family of sockets, and a protocol of sockets.
 AF_VSOCK = 40
 MPTCP = 262
-# The number of a system call.
+# The number of the system call io_uring_setup.
 IO_URING_SETUP = 425
-# Requests of ptrace(2).
+# Requests of the system call ptrace.
 PTRACE_ATTACH = 16
 PTRACE_DETACH = 17
 
@@ -450,8 +455,8 @@ DAMAGE = [
 def named_queue(is_new):
     """Make a message queue with a name if `is_new`; otherwise find the queue and remove it.
 
-    The queue is the message to the next game. The function returns `SECRET`, which means that the
-    attempt has succeeded, or raises an error.
+    An entry could tell its next game something in this way: that the queue exists is the message.
+    The function returns `SECRET` if it succeeds, and otherwise raises an error.
     """
     library = ctypes.CDLL("librt.so.1", use_errno=True)
     name = f"/{OUTSIDE['note']}".encode()
@@ -461,7 +466,7 @@ def named_queue(is_new):
     return SECRET
 
 
-# Numbers of keyctl(2).
+# Numbers that stand for a keyring and for requests in the system call keyctl.
 KEY_SPEC_USER_KEYRING = -4
 KEYCTL_UNLINK = 9
 KEYCTL_SEARCH = 10
@@ -478,8 +483,8 @@ def numbers_of_key_calls():
 def kept_key(is_new):
     """Add a key to the user's keyring in the kernel if `is_new`; otherwise find and remove it.
 
-    The key is the message to the next game. If the key is found, the function returns `SECRET`,
-    which means that the attempt has succeeded. The function raises an error if a system call fails.
+    An entry could tell its next game something in this way: that the key exists is the message. If
+    the key is found, the function returns `SECRET`. It raises an error if a system call fails.
     """
     add_key, keyctl = numbers_of_key_calls()
     keyring = ctypes.c_long(KEY_SPEC_USER_KEYRING)
@@ -542,7 +547,7 @@ ALLOWED = [
 
 # --- Making the attempts ---
 
-# The tables of expressions. The key is the name by which `test_isolation.py` asks for a table.
+# The lists of attempts, by the names that `test_isolation.py` passes to `try_all`.
 TABLES = {
     "READ_BY_PYTHON": READ_BY_PYTHON,
     "READ_BY_SYSTEM": READ_BY_SYSTEM,

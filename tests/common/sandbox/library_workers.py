@@ -135,7 +135,7 @@ def by_many_threads():
 
 
 def by_shell():
-    """Let a shell join two commands by a pipe that has a name, such as /dev/fd/63."""
+    """Let a shell pass the output of one command to another as a file name, such as /dev/fd/63."""
     command = ["bash", "-c", "cat <(echo joined) > /dev/stdout"]
     return subprocess.run(command, capture_output=True, text=True).stdout == "joined\n"
 

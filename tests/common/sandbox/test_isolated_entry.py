@@ -132,16 +132,16 @@ def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
 
 # ---- An entry ends with what it has started ----------------------------------------------------
 
-# Limit in seconds on the end of a game: enough for a busy machine, and less than the 60 seconds
-# that the processes below sleep.
+# Within this number of seconds, a game and the processes that the entry has started must end. It is
+# enough for a busy machine, but less than the 60 seconds that these processes would sleep.
 ENDS_WITHIN = 40
 
 
 def find_processes(text: str) -> list[int]:
     """Return the ids of the processes whose command line contains a text.
 
-    The test must find the ids itself: a process in another namespace has other ids there, and so it
-    cannot print the ids that the test sees.
+    The processes of an entry cannot simply print their ids: in the Linux namespace of the entry, a
+    process has another id than outside, where the test runs.
     """
     pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -174,7 +174,7 @@ sys.stdout.flush()
     ("allowed_protections", "last_line", "time_limit", "fault"),
     [
         pytest.param(protections.ALL, "1 / 0", 60, "predict: raised ZeroDivisionError", id="error"),
-        # The limit leaves a busy machine time to get as far as `predict`.
+        # The limit of 5 seconds is enough even on a busy machine for the entry to reach `predict`.
         pytest.param(
             protections.ALL,
             "import time; time.sleep(99)",

@@ -68,7 +68,11 @@ def test_workers_of_libraries_do_their_work(
 def test_without_namespaces_the_fault_says_that_nothing_can_be_shared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    """Without namespaces, the entry may not write to the /dev/shm of the machine."""
+    """Python's multiprocessing needs shared memory in /dev/shm for locks and pools.
+
+    Without Linux namespaces, an entry has no /dev/shm of its own, and may not write to that of the
+    machine. The message of the failed entry must explain this.
+    """
     limit_protections(monkeypatch, ("seccomp",), LANDLOCK)
     with pytest.raises(EntryError, match=r"processes share.*n_jobs=1.*\(submission_model_.*line"):
         run_entry(tmp_path, f"import multiprocessing; {code}")
@@ -89,7 +93,8 @@ for name in os.listdir("/proc"):
             texts[name] = file.read()
 print(json.dumps([os.getpid(), os.getppid(), texts]))
 """
-# These names in /proc lead each process to its own folder, which every process may read.
+# Names in /proc that lie, through a link, in the folder of the process that reads them. A process
+# may always read its own folder.
 LINKS = {"self", "thread-self", "mounts", "net"}
 # Files and folders in /proc that describe the machine. An entry may read them. The last three
 # describe GPUs.
@@ -122,9 +127,10 @@ def look_at_proc(folder: Path) -> Proc:
 def test_a_child_finds_the_processes_of_the_entry_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
 ) -> None:
-    """In /proc, a child sees the entry's process and itself, and no other process.
+    """In /proc, a child process of the entry sees the entry's process and itself, and no other.
 
-    The namespace's first process is hidden, because the entry has not started it.
+    The kit has started one more process in the same Linux namespace, the process with the id 1. The
+    child must not see it.
     """
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
@@ -190,8 +196,9 @@ def test_without_a_root_a_child_finds_no_process(
 ) -> None:
     """Without a file system root of its own, an entry sees the /proc of the machine.
 
-    Landlock opens the folder of only one process there: the first process of the entry. So a child
-    process can read the folder of no process, not even its own folder.
+    Landlock, the kernel's protection of files, permits the entry to read the folder of only one
+    process there: the first process of the entry. So a child process finds no process in /proc, not
+    even itself.
     """
     if LANDLOCK == 0:
         pytest.skip("this kernel has no Landlock")

@@ -46,7 +46,7 @@ def run_in(monkeypatch: pytest.MonkeyPatch, package: Path, folder: str, body: st
     code = ENTRY.replace("BODY", body).replace("OUTSIDE", repr(f"{folder}/new"))
     (package / "submission_model_task_4.py").write_text(code)
     monkeypatch.setenv("TMPDIR", folder)
-    # Let `tempfile` look at the variable TMPDIR again.
+    # `tempfile` remembers the folder for temporary files. Let it read the variable TMPDIR again.
     monkeypatch.setattr(tempfile, "tempdir", None)
     with isolate(package, package.parent / "answers/answers.csv", Limits(seconds=60)) as entry:
         pass
@@ -55,7 +55,10 @@ def run_in(monkeypatch: pytest.MonkeyPatch, package: Path, folder: str, body: st
 
 @pytest.fixture
 def shared_memory() -> Iterator[Path]:
-    """Make a folder in /dev/shm, which an entry with a root of its own finds empty."""
+    """Make a folder in /dev/shm, Linux's file system in memory; check at the end that it is empty.
+
+    An entry with a root file system of its own sees another /dev/shm, without this folder.
+    """
     folder = Path("/dev/shm", f"test-{uuid.uuid4()}")
     folder.mkdir()
     yield folder
@@ -107,11 +110,11 @@ def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
     if os.name == "nt" and not name.isalpha():
         pytest.skip("Windows allows no such names")
     monkeypatch.chdir(tmp_path)
-    # A relative path, in the working folder.
+    # The path is relative to the working folder.
     temporary = name
     Path(temporary).mkdir(exist_ok=True)
     assert "has run\n" in run_in(monkeypatch, tmp_path / "package", temporary)
-    # The copy of the entry lay in such a folder, which is gone.
+    # The entry ran in a copy of its files, in a folder of this name. That folder is gone.
     assert not [*tmp_path.rglob("task_4_entry_*")]
 
 
@@ -179,6 +182,6 @@ def test_where_nothing_may_be_executed_the_fault_names_tmpdir(
     assert "TMPDIR" not in describe_fault(fault, tmp_path)
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
     assert "TMPDIR" in describe_fault(fault, tmp_path)
-    # An error about another file is not about the temporary folder.
+    # An error about a file outside the temporary folder must not blame the temporary folder.
     elsewhere = PermissionError(13, "Permission denied", "/answers.csv")
     assert "TMPDIR" not in describe_fault(elsewhere, tmp_path)
