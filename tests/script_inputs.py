@@ -45,7 +45,7 @@ class InputColumn:
     is_optional: bool = False
     # Whether any text is a valid cell.
     may_hold_any_text: bool = False
-    # Whether the column may have any name.
+    # Whether the script also finds the column under any other name.
     may_have_any_name: bool = False
     # Whether the script accepts every text that Python's `int` accepts, for example -1 and 1_0.
     is_read_by_int: bool = False
@@ -73,7 +73,7 @@ def any_text(*names: str) -> tuple[InputColumn, ...]:
 
 
 def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
-    """Return a column for each expert's judgements. Scripts accept any name of such a column."""
+    """Return a column of judgements for each expert. The tests may rename these columns freely."""
     columns = [schema.expert_judgement(name) for name in names]
     return tuple(InputColumn(column, may_have_any_name=True) for column in columns)
 
@@ -144,10 +144,11 @@ EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
 def find_inputs() -> list[InputFile]:
     """Return every file that a script reads.
 
-    A file is listed several times if scripts read it in different ways, such as other columns.
+    If scripts read a file in different ways, for example different columns of it, the file is
+    listed once for each way.
     """
-    # The script tools.templates reads these answers to make the templates of all tasks. So this
-    # file is in no list of a single task.
+    # tools/templates.py reads these answers to make the templates of all tasks. So the file belongs
+    # to no single task.
     private_answers = InputFile(
         "-m tools.templates",
         "data/test_data/test_private_answers_task_1.csv",
@@ -173,7 +174,7 @@ def find_inputs() -> list[InputFile]:
 def checked_submission(
     checker: str, path: str, columns: tuple[InputColumn, ...], *, has_header: bool = True
 ) -> InputFile:
-    """Return the input of a script that checks a submission: the checked file itself."""
+    """Return the file that a script for checking submissions reads: the submission itself."""
     return InputFile(
         f"{checker} {path}", path, columns, has_output_dir=False, has_header=has_header
     )
@@ -407,8 +408,8 @@ def files_of_student_response() -> list[InputFile]:
     return [
         InputFile(
             f"{folder}/local_data_split.py",
-            # The script reads a file for each question. The tests damage only the file of this
-            # question. If this file is missing, the script works with the other questions.
+            # The script reads one file for each question. The tests damage only the file D0-3.xml.
+            # If that file is missing, the script works with the other questions.
             f"{folder}/data/train_data/D0-3.xml",
             may_be_missing=True,
         ),
@@ -486,8 +487,8 @@ def write_inputs(kit: Path) -> None:
     # has no weights, since the training writes them.
     weights_and_caches = shutil.ignore_patterns("__pycache__", "model_task_4*")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=weights_and_caches)
-    # Remove the records of checksums. With these records, the scripts would refuse a changed file
-    # for its checksum, before they read its content.
+    # Remove the records that hold checksums of data files. By these, the scripts would refuse any
+    # changed file before they read it, and the tests would not reach the checks of its content.
     for pattern in ("split_*.json", "template_*.json", "folds.json"):
         for record in kit.rglob(pattern):
             record.unlink()

@@ -61,8 +61,8 @@ def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
 
     The file SIMULATED.json (the marker) lists the simulated files with their fingerprints. A
     fingerprint tells whether a file has changed. The test writes the marker first, and then changes
-    the file as `change` says. Former versions of the kit wrote the SHA-256 of the whole file instead
-    of a fingerprint. If `version` is "former", the test writes such a marker.
+    the file as `change` says. Former versions of the kit wrote the SHA-256 of the whole file in
+    place of a fingerprint. If `version` is "former", the test writes such a marker.
     """
     path = tmp_path / "train_data/a.csv"
     path.parent.mkdir()

@@ -64,7 +64,7 @@ def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> lis
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Return the file of some answers, with a header."""
+    """Return the text of a CSV file with a header and a row for each answer."""
     lines = [",".join(map(str, row)) for row in rows]
     return "\n".join([",".join(COLUMNS), *lines])
 
@@ -82,7 +82,7 @@ class Made:
 def make(
     folder: Path, text: str, tasks: Sequence[int], seed: int = 0, min_answers: int = 0
 ) -> Made:
-    """Make the data folder of a file of answers with this text."""
+    """Write a file of answers with this text, and make the data folder of a competition from it."""
     folder.mkdir(exist_ok=True)
     path = folder / "own.csv"
     path.write_text(text, encoding="utf-8", newline="")
@@ -262,9 +262,10 @@ def test_students_examined_in_task_4_can_be_asked_ten_questions(
     split_class: SplitClass, phase: str
 ) -> None:
     reference = read_examined(split_class.data, phase)
+    # A mask chooses the answers to predict; questions with these answers may not be asked.
     for mask in reference.targets:
         state = GameState(reference, mask, Rules(targets_queryable=False))
-        # This raises an error if a student has fewer than ten questions to ask.
+        # The next line raises an error if some student can be asked fewer than ten questions.
         state.require_askable(10)
 
 
@@ -304,12 +305,11 @@ def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path:
 def answer_all(n_students: int, n_questions: int, prefix: str = "u") -> list[Row]:
     """Return an answer of every student to every question.
 
-    `prefix` begins the UserIds.
+    The UserIds are `prefix` and a number, such as u0.
     """
     rows = []
     for student, question in product(range(n_students), range(n_questions)):
-        # Option 1 is correct. Every second student always chooses option 1, and the others never
-        # do.
+        # Option 1 is correct. Students with even numbers always choose it, the others never.
         rows.append(Row(f"q{question}", f"{prefix}{student}", 1 + student % 2, 1))
     return rows
 
@@ -319,7 +319,10 @@ def answer_all(n_students: int, n_questions: int, prefix: str = "u") -> list[Row
 
 @pytest.fixture(scope="module")
 def sorted_rows() -> list[Row]:
-    """Return the answers of a school class, the right ones first, each half sorted by student."""
+    """Return answers of a school class: the right ones first, then the wrong ones.
+
+    The right answers are sorted by student, and so are the wrong ones.
+    """
     rows = draw_rows(n_students=200, n_questions=40)
     right = [row for row in rows if row.is_right]
     wrong = [row for row in rows if not row.is_right]
@@ -355,11 +358,11 @@ def hidden_in_template(sorted_class: Path) -> pd.DataFrame:
 def test_no_number_tells_the_outcome_of_an_answer(
     sorted_class: Path, hidden_in_template: pd.DataFrame, part: str, hint: str
 ) -> None:
-    """Neither the position of a row nor the AnswerId is correlated with the outcome of the answer.
+    """Neither the position of a row nor the AnswerId tells whether the answer is right.
 
-    In the organiser's file, all right answers come first. `sorted_class` is the folder made from
-    this file. Three parts are tested: the hidden answers in the order of the template, the training
-    answers, and the answers of the students whom task 4 examines.
+    In the organiser's file, all right answers come first. The folder `sorted_class` is made from
+    this file and must not show this order. Three files are tested (`part`): the template, whose
+    answers are hidden, the training answers, and the answers of the students whom task 4 examines.
     """
     parts = read_parts(sorted_class)
     answers_by_part = {
@@ -381,8 +384,8 @@ def test_the_number_of_a_student_does_not_follow_the_file(
 ) -> None:
     """Students are numbered at random, not in the order of the organiser's file.
 
-    Otherwise, whoever knows the order of the class, such as an alphabetical one, could tell who a
-    student is.
+    Otherwise, a person who knows the order of the students in that file, such as the alphabetical
+    order, could tell which number is which student.
     """
     # The position of each student's first row in the organiser's file.
     first_row: dict[str, int] = {}
@@ -393,7 +396,7 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     students = read_own_ids(sorted_class, "students.csv")
     first_rows = [first_row[student] for student in students]
     correlation = np.corrcoef(first_rows, np.arange(len(students)))[0, 1]
-    # By chance, a correlation over 200 students has a standard error of 0.07.
+    # The correlation of 200 random pairs of numbers has a standard error of 0.07.
     assert abs(correlation) < 0.2
 
 
@@ -401,7 +404,7 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     ("seed", "n_changed"),
     [
         pytest.param(0, 0, id="the same seed"),
-        # Of the ten files, only questions.csv stays as it is.
+        # The data folder has ten CSV files. All change except questions.csv.
         pytest.param(1, 9, id="another seed"),
     ],
 )
@@ -410,8 +413,8 @@ def test_the_seed_alone_decides_what_is_drawn(
 ) -> None:
     """The same seed makes the same files, and another seed changes all files but questions.csv.
 
-    The folder of the sorted answers was made with seed 0. The numbers of questions are not random,
-    but follow the organiser's ids of the questions.
+    The folder `sorted_class` was made with seed 0. Questions are not numbered at random, but in the
+    order of the organiser's ids. So questions.csv, which lists the ids, is always the same.
     """
     again = make(tmp_path, to_csv(sorted_rows), tasks=[1, 2, 4], seed=seed).data
     changed = []
@@ -435,11 +438,11 @@ def write_spreadsheet() -> str:
     - Students 0 to 18 also answer question 20.
     - Student 21 answers questions 0 to 7 and 20, which are only 9.
 
-    If 20 answers are required, student 21 is left out. Question 20 then has only the 19 answers of
-    students 0 to 18, and is left out, too.
+    If 20 answers are required of each student and to each question, student 21 is left out.
+    Question 20 then has only the 19 answers of students 0 to 18, and is left out, too.
 
-    Every student answers each of these questions four times. The rows are in this order, so that
-    only the date tells that the answer of day 5, the latest, counts:
+    Every student answers each of these questions four times. The latest answer counts, that of day
+    5. Only the dates show this, since the rows are in another order:
 
     - day 3: students with even numbers choose option 1, students with odd numbers option 2
     - day 5: students with even numbers choose option 3, students with odd numbers option 2
@@ -456,8 +459,8 @@ def write_spreadsheet() -> str:
         written_id = f"{student}.0" if question % 2 else f" {student} "
         # Option 3 is right, but in the answer of student 7 to question 7 the file says option 4.
         correct_option = 4 if student == question == 7 else 3
-        # The student answers on three days of January. The keys are the days, in the order in which
-        # the rows of the file follow each other; the values are the options chosen.
+        # The student answers on the days 3, 5 and 4 of January, in this order of the rows. The
+        # value of each day is the option that the student chooses on this day.
         is_even = student % 2 == 0
         option_by_day = {3: 1 if is_even else 2, 5: 3 if is_even else 2, 4: 4}
         for day, option in option_by_day.items():
@@ -470,7 +473,7 @@ def write_spreadsheet() -> str:
 
 @pytest.fixture(scope="module")
 def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Make a data folder from the spreadsheet.
+    """Make a data folder from the file of `write_spreadsheet`.
 
     At least 20 answers are required of each student and to each question.
     """
@@ -498,7 +501,7 @@ def test_the_latest_answer_counts(spreadsheet: Made) -> None:
     students = read_own_ids(spreadsheet.data, "students.csv")
     train = read_parts(spreadsheet.data)[layout.TRAIN_TASK_1_2]
     own_id = train["UserId"].map(lambda number: int(students[number]))
-    # Four fifths of the answers of 21 students to 20 questions.
+    # The answers of 21 students to 20 questions count. Four fifths of them are for training.
     assert len(train) == 336
     # Every student has answered each question on several days, and the latest is day 5. On that
     # day, students with even ids chose option 3 and the others option 2.

@@ -31,16 +31,16 @@ PAST_DAYS = ("--start", "2020-02-01", "--end", "2020-03-31")
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a bundle for each task, as bundle_task_1 and so on.
+    """Return a folder with a competition bundle for each task: bundle_task_1, bundle_task_2, ….
 
-    The private answers are not in these bundles. Tests share the folder and must not change it.
+    The bundles do not hold the private answers. Tests share the folder and must not change it.
     """
     folder = tmp_path_factory.mktemp("bundles")
     return make_bundles(folder, "--size", "tiny", "--contact", "a@b.org", *PAST_DAYS).parent
 
 
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
-    """Return the members of a valid zip for a task."""
+    """Return the files of a valid submission to a task: their texts, by name."""
     if task == 4:
         # After scoring, the evaluation replays the games to draw a chart, which takes time. To save
         # this time, the entry fails at the start of the replay: the replay calls `update_model`
@@ -58,7 +58,8 @@ class Scored:
     printed: str
     # Text that the program prints on stderr.
     error: str
-    # The score and further figures, by name. None if the program has not written scores.json.
+    # The numbers in scores.json, by name: the score and, for example, its standard error. None if
+    # the program has not written this file.
     scores: dict[str, float] | None
     page: Page
 
@@ -75,14 +76,15 @@ class PlatformRun:
 
         `files` holds the texts of the submission's files, by name.
         """
-        # Every run adds a folder beside the bundle, so this number is new in every run.
+        # Find a name that no earlier run has used. Every run adds a folder beside the bundle, so
+        # count what lies there.
         n_beside_bundle = len(list(bundle.parent.iterdir()))
         self.base = bundle.parent / f"run_{n_beside_bundle}"
         self.bundle = bundle
         self.phase = phase
-        # The exit codes of two programs, as the platform records them; None means that the program
-        # did not run. "exitCode" belongs to a program that the submission brings, and
-        # "ingestionExitCode" to the ingestion program.
+        # What the platform tells the scoring program: the exit code of the ingestion program, and
+        # the exit code ("exitCode") of a program in the submission itself, which is not allowed.
+        # None means that the program did not run.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
         # The stderr of the ingestion program.
         self.ingestion_error = ""
@@ -104,7 +106,10 @@ class PlatformRun:
 
     @property
     def result(self) -> Path:
-        """The folder that the scoring program reads: the submission, and the ingestion's output."""
+        """The folder that the scoring program reads.
+
+        It holds the submitted files and what the ingestion program has written.
+        """
         return self.base / "input/res"
 
     def copy(self, folder: Path) -> "PlatformRun":
@@ -126,7 +131,8 @@ class PlatformRun:
         """Run the scoring program on the files in the folder `result`; return its outputs."""
         output = self.base / "output"
         shutil.rmtree(output, ignore_errors=True)
-        # The platform writes the exit codes of the earlier programs for the scoring program.
+        # As on the platform, the file `metadata` tells the scoring program how the earlier programs
+        # have ended.
         (self.result / "metadata").write_text(yaml.safe_dump(self.status))
         program = self.bundle / "scoring_program/score.py"
         done = run_script([program, self.base / "input", output], kit=program.parent)
@@ -187,7 +193,10 @@ def test_a_bundle_names_the_address_for_questions(bundles: Path, task: int) -> N
 def test_the_leaderboard_of_a_single_task_keeps_the_best_submission(
     bundles: Path, task: int
 ) -> None:
-    """The rule is "Force_Best". In task 4, there is also a column for each of the ten masks."""
+    """Codabench, the platform, keeps a team's best submission if the rule is "Force_Best".
+
+    The leaderboard of task 4 also has a column for each of the ten masks.
+    """
     (board,) = read_description(bundles, task)["leaderboards"]
     expected = ["score", "standard_error"]
     if task == 4:
@@ -258,9 +267,10 @@ def test_nothing_is_received_before_the_phase_begins(received: PlatformRun, tmp_
 def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
     bundles: Path, task: int
 ) -> None:
-    """The server has no private answers, but checks what it receives in the private phase.
+    """Without private answers, the server cannot score a submission to the private phase.
 
-    So a team learns of a fault at once, in one line and on the page, and not after the phase.
+    It is scored only after the phase. But the server checks it when it comes in, so the team learns
+    of a fault at once: from a message of one line, and from the page.
     """
     bundle = bundles / f"bundle_task_{task}"
     # A valid submission has one file.
@@ -271,7 +281,7 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
         invalid_text = text.replace("return right", "return 1 / 0, right")
         fault = "ZeroDivisionError"
     else:
-        # Leave out the last two rows.
+        # Make the submission invalid: leave out its last two rows.
         invalid_text = "\n".join(text.splitlines()[:-2])
         fault = "are missing"
 
@@ -291,7 +301,7 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle of tasks 1 and 4 with the private answers. Tests must not change it."""
+    """Return a bundle of tasks 1 and 4 that holds the private answers. Tests must not change it."""
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST_DAYS)
     return make_bundles(tmp_path_factory.mktemp("served"), *flags)
 
@@ -311,10 +321,10 @@ def find_task(bundle: Bundle, name: str) -> Task:
 def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     served: Path, tmp_path: Path, task: int
 ) -> None:
-    """If the private answers are on the server, it stores the private scores and shows none.
+    """If the private answers are on the server, the private scores are computed, but not shown.
 
-    The scores are stored for the organiser, in scores.json. The local runner computes the expected
-    scores, with the private part of the bundle.
+    The server stores them for the organiser, in scores.json. The test compares them with the scores
+    of the local runner (`score`), which an organiser can run with the private answers.
     """
     files = valid_files(served, task)
     on_server = PlatformRun(served, task, "private", files).score()
@@ -327,11 +337,11 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
     expected = score(submission, private_task, whole, time_limit=600).scores
     assert expected["score"] > 0
 
-    # Each score in scores.json has a key that begins with "private_".
+    # In scores.json, the name of each score begins with "private_".
     assert on_server.scores is not None
     stored = {name: on_server.scores[f"private_{name}"] for name in expected}
     assert stored == expected
-    # The leaderboard has no column with one of these keys, and the page does not show the score.
+    # The leaderboard has no column with such a name, and the page does not show the score.
     shown_columns = {column.key for column in whole.columns}
     assert not shown_columns & on_server.scores.keys()
     assert f"{expected['score']:.2f}" not in on_server.page.text
@@ -382,7 +392,10 @@ def assert_refused(run: PlatformRun, fault: str) -> None:
 
 
 def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
-    """A submission's own program could read the record, so it must hold no predictions."""
+    """A game's record lists no prediction for a single answer, only summaries such as "confusion".
+
+    The code of a submission could read the record.
+    """
     signed = json.loads((honest.result / RECORD).read_text())
     assert set(json.loads(signed["record"])) == {
         "masks", "confusion", "curves", "standard_error", "n_students", "facts", "seconds",
@@ -393,10 +406,10 @@ def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
 def test_a_submission_with_a_program_of_its_own_is_refused(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """The platform takes a submission with a metadata.yaml for a program, and runs it.
+    """The platform runs a submission as a program of its own if it holds a file metadata.yaml.
 
-    This program could delete its metadata.yaml, but the platform then still writes the program's
-    exit code.
+    This program could delete metadata.yaml to hide that it ran. But the platform has then written
+    an exit code for it, and the scoring program refuses the submission because of this code.
     """
     run = honest.copy(tmp_path)
     run.status["exitCode"] = 0
@@ -407,7 +420,7 @@ def test_a_record_does_not_count_if_the_ingestion_program_failed(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
     run = honest.copy(tmp_path)
-    # The exit code of a program that was killed.
+    # 137 is the exit code of a program that was killed (by SIGKILL).
     run.status["ingestionExitCode"] = 137
     assert_refused(run, "was not played to its end")
 
@@ -510,10 +523,10 @@ def test_the_programs_need_numpy_and_pandas_alone(
     files = valid_files(folder, task)
     submission = write_zip(tmp_path / "a.zip", files)
     with monkeypatch.context() as patch:
-        # `score` starts the programs with the Python at sys.executable.
+        # `score` starts the programs with the Python at sys.executable. This one lacks SciPy.
         patch.setattr(sys, "executable", python_with_pandas)
         without_scipy = score(submission, bundle.tasks[0], bundle, time_limit=600)
-    # Run the programs in this process.
+    # `PlatformRun` runs the programs in this process, which has SciPy.
     with_scipy = PlatformRun(folder, task, "public", files).score()
 
     assert without_scipy.scores

@@ -40,7 +40,10 @@ def bundle(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 def play(
     bundle: Bundle, path: Path, members: dict[str, str], task: int = 0, limit: int = 60
 ) -> worker.Result:
-    """Score a zip of these members. The toy scoring program runs the submission as Python."""
+    """Write a zip with these files (texts by name) and score it with the toy bundle.
+
+    The bundle's scoring program does not check predictions. It runs the submitted file as Python.
+    """
     toy_bundle.write_zip(path, members)
     return worker.score(path, bundle.tasks[task], bundle, limit)
 
@@ -73,7 +76,8 @@ def test_scores_and_page_are_those_that_the_program_writes(bundle: Bundle, tmp_p
     source = 'print("only to stdout")\nscore(0.1 + 0.2, standard_error=1, extra=[1])'
     result = play(bundle, tmp_path / "a.zip", {FIRST: source})
     assert (result.fault, result.output) == ("", ())
-    # Scores are not rounded. The program also writes a list, `extra`, which is no score.
+    # Scores are not rounded. The program also writes a list, `extra`. It is not a number, so it
+    # does not count as a score.
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
 
@@ -305,10 +309,10 @@ class SchoolClass:
     def submit(self, name: str, minute: int, values: object, member: str = FIRST) -> None:
         """Hand in the zip `name`, with a program that writes `name` to the log and gets a score.
 
-        The zip holds one file, `member`, with the code of the program. `values` are the arguments
-        with which the program calls `score`, as Python code: the score, and values of further
-        columns of the leaderboard, such as "0.7, standard_error=0.2". `minute` is the time of the
-        submission, in minutes after START.
+        The zip holds one file, `member`, with the code of the program. The program calls the
+        function `score` of the toy bundle. `values` are the arguments of this call, as Python code:
+        the score, and perhaps values of other columns of the leaderboard, such as
+        "0.7, standard_error=0.2". `minute` is the time of the submission, in minutes after START.
         """
         log_line = f"{name}\n"
         source = f"open({str(self.log)!r}, 'a').write({log_line!r})\nscore({values})"
@@ -320,7 +324,7 @@ class SchoolClass:
         return run([SCRIPT, bundle or self.bundle, *places, *flags])
 
     def copy(self, folder: Path) -> "SchoolClass":
-        """Return a copy that a test may change."""
+        """Copy the folder of the class, so that a test may change it; return the copied class."""
         return SchoolClass(Path(shutil.copytree(self.base, folder / "class")), self.bundle)
 
     def read_page(self) -> Page:
@@ -380,25 +384,25 @@ def hand_in_before_first_run(school: SchoolClass) -> None:
     """Hand in a submission that fails, five that are scored on task 1, and one on task 2."""
     # The last argument is the time of the submission, in seconds: one minute after START.
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
-    # Task 1: the best scores of all teams are 0.7. The score of ann is larger by 1e-12, which must
-    # not count: the platform rounds scores to ten decimal places.
+    # On task 1, the best score of each team is 0.7. Only ann's is larger, by 1e-12. This difference
+    # must not count, because the platform rounds scores to ten decimal places.
     school.submit("ann.zip", minute=1, values="0.7 + 1e-12")
     school.submit("bob/second.ZIP", minute=3, values="0.7, standard_error=0.2")
     school.submit("cid & co.zip", minute=0, values=0.7)
     school.submit("cid & co/worse.zip", minute=2, values=0.5)
     school.submit("ida.zip", minute=4, values="0.7, standard_error=0.1")
-    # Task 2: the score 0.1 + 0.2 and figures for two further columns of the leaderboard, mask_0 and
-    # mask_1. All digits of such numbers must be written.
+    # On task 2, ann gets the score 0.1 + 0.2, and numbers in two other columns of the leaderboard,
+    # mask_0 and mask_1. All these numbers have many digits, and all digits must be written.
     values = "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8"
     school.submit("ann/model.zip", minute=1, values=values, member=SECOND)
 
 
 def hand_in_before_second_run(school: SchoolClass) -> None:
     """Hand in two submissions that fail, and two files that are no submissions."""
-    # The submission of gus is the earliest to fail, and the submission of hal the latest.
+    # Of all submissions that fail, that of gus has the earliest time, and that of hal the latest.
     failing = {FIRST: FAILING, SECOND: FAILING}
     toy_bundle.write_zip(school.handed_in / "hal.zip", failing, START + 80)
-    # Two bytes are no whole zip.
+    # A zip is longer than two bytes, so this file is no valid zip.
     (school.handed_in / "gus.zip").write_bytes(b"PK")
     os.utime(school.handed_in / "gus.zip", (START, START))
     for name in ("notes.txt", "._ann.zip"):
@@ -428,7 +432,10 @@ def test_stray_files_are_no_submissions(zipped_bundle: Path, tmp_path: Path) -> 
 
 
 def test_teams_whose_names_hardly_differ_are_named(zipped_bundle: Path, tmp_path: Path) -> None:
-    """A team with two spellings of its name would have two rows, and twice as many submissions."""
+    """A team that spells its name in two ways counts as two teams, with twice as many submissions.
+
+    So the runner prints a note about names that hardly differ.
+    """
     school = SchoolClass(tmp_path, zipped_bundle)
     for name in ("Team A.zip", "team_a.zip", "team b.zip"):
         school.submit(name, minute=1, values=0.7)
@@ -449,7 +456,7 @@ def test_the_leaderboard_is_printed_with_ranks(scored: ScoredClass) -> None:
 
 
 def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: ScoredClass) -> None:
-    """The submission ann/model.zip has the score 0.1 + 0.2 and the figures 1 / 3 and 1 / 8."""
+    """Team ann has the score 0.1 + 0.2 on task 2, and the scores 1 / 3 and 1 / 8 for two masks."""
     rows = read_leaderboard(scored.school.output)
     # Rows 0 to 3 are the four teams of task 1. Row 4 is ann, the only team of task 2.
     assert rows[4] == {
@@ -503,7 +510,7 @@ def test_the_page_has_a_table_of_masks(scored: ScoredClass) -> None:
 
 
 def test_the_page_shows_once_what_failed_alike_on_several_tasks(scored: ScoredClass) -> None:
-    """A submission that fails with the same message on two tasks has one row in the table."""
+    """The page lists failed submissions. One that fails alike on two tasks has one row, not two."""
     _, _, _, failed = scored.school.read_page().tables
     # The third column is the time of the submission.
     shown = [(file, tasks, fault) for file, tasks, _, fault in failed.rows[1:]]
@@ -531,7 +538,10 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
 def test_a_submission_of_the_next_day_is_added_and_failed_ones_are_tried_again(
     scored: ScoredClass, tmp_path: Path
 ) -> None:
-    """A failed submission gets another chance, since perhaps the machine was only busy."""
+    """Every run scores new submissions, and also tries those again that have failed before.
+
+    Perhaps they failed only because the machine was busy.
+    """
     school = scored.school.copy(tmp_path)
     school.submit("fay.zip", 9, 0.9)
     assert "11 results: 7 scored, 4 failed; 6 of them reused" in school.score().stdout
@@ -585,9 +595,9 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
     # The first, the second and the last record are to be damaged; the others stay whole.
     first, second, *whole, last = scored_records
     to_be_damaged = [json.loads(record) for record in (first, second, last)]
-    # The value of "details" is the name of the page of the score.
+    # Delete the page about the first score. The record names it under "details".
     (school.output / json.loads(first)["details"]).unlink()
-    # This line is valid JSON, but no record.
+    # Also add a line that is valid JSON, but not a record.
     stray_line = "[]"
     cut_off = last[:30]
     lines = [stray_line, first, scores_as_text(second), *whole, cut_off]
@@ -596,7 +606,7 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
     printed = school.score().stdout
 
     assert f"{len(whole)} of them reused" in printed
-    # The run adds lines at the end of the file: a record for each submission that it scores again.
+    # For each submission that it scores again, the run adds a record at the end of the file.
     added_lines = records_file.read_text().splitlines()[len(lines) :]
     added = [json.loads(line) for line in added_lines]
     scored_again = {record["submission"] for record in added if not record["fault"]}
@@ -653,7 +663,7 @@ SUBMISSIONS_AFTER_DAY = {
     3: [Submission("cid.zip", score=0.3, minute=1)],
 }
 LAST_DAY = 4
-# The value of --watch: how long the runner sleeps between two looks into the folder.
+# The value of --watch: after this number of seconds, the runner looks for new submissions again.
 WATCH_SECONDS = 60
 
 
@@ -678,7 +688,7 @@ class EventDays:
         next day. At the end of the last day, raise KeyboardInterrupt, as Control-C does.
         """
         if seconds < WATCH_SECONDS:
-            # A short sleep waits for a program. Only the long sleep of --watch ends a day.
+            # The runner also sleeps for a short time to wait for a program. That ends no day.
             self._real_sleep(seconds)
             return
         is_scored = self.output.exists()
@@ -726,8 +736,8 @@ def test_an_event_ends_with_control_c(event: Event) -> None:
 
 def test_an_event_is_scored_only_when_something_comes_in(event: Event) -> None:
     assert event.n_teams_by_day == [0, 2, 2, 3]
-    # On days 2 and 4, new submissions are scored, first in one phase and then in the other: 4 times
-    # in all. On days 1 and 3, there are no new submissions.
+    # The runner prints "results: " each time it scores a phase. On days 2 and 4, there are new
+    # submissions, and it scores two phases: 4 times in all. On days 1 and 3, there are none.
     assert event.done.stdout.count("results: ") == 4
     assert "4 results: 4 scored, 0 failed; 3 of them reused" in event.done.stdout
 
@@ -738,7 +748,7 @@ def test_the_last_submissions_of_a_team_count_in_each_phase(event: Event, phase:
     assert note in event.done.stdout
     name = phase.capitalize()
     assert event.leaderboard(phase) == [
-        # The apostrophe keeps spreadsheets from reading the name "=ann" as a formula.
+        # The team is called =ann. The apostrophe keeps spreadsheets from reading a formula.
         ("'=ann", "'=ann.zip", "0.6", name),
         ("bob", "bob/1.zip", "0.5", name),
         ("cid", "cid.zip", "0.3", name),

@@ -19,7 +19,7 @@ from sample_blocks import needs_blocks
 class Expected:
     """Texts that the scripts of a challenge must show for the submission of its quickest model."""
 
-    # The name of the metric in the record.
+    # The name of the metric, as the evaluation writes it into the record of scores.
     metric: str
     # A row of the first table on the page.
     row: list[str]
@@ -169,8 +169,8 @@ def quickest_model(challenge: str) -> str:
     return next(iter(SCORES[challenge]))
 
 
-# The samples and folds of `challenge_kit` are made with seed 0. So files that are made with seed 0
-# must equal the files in the kit, and files that are made with seed 1 must differ from them.
+# The kit of `challenge_kit` has samples and folds made with seed 0. If a test makes them again with
+# seed 0, they must equal the files in the kit. If it makes them with seed 1, they must differ.
 SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, False)])
 
 
@@ -221,8 +221,8 @@ def test_a_seed_sets_the_folds(
     folds_in_the_kit = (data / "test_input/folds.csv").read_bytes()
     folds_made = (tmp_path / "folds.csv").read_bytes()
     assert (folds_made == folds_in_the_kit) == is_as_in_the_kit
-    # The record names the files from which the folds were made. With the record, the kit notices if
-    # the folds are used with other files.
+    # The record beside folds.csv names the files from which the folds were made. By this record,
+    # the kit notices if the folds are used with other files.
     record = provenance.read(tmp_path / "folds.csv")
     assert record is not None
     # In student_response, the training files are all XML files. In the other challenges, there is
@@ -240,7 +240,7 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
     debiasing and science_exam look for .csv files, and student_response looks for .xml files.
     """
     write("in/mine.txt", "")
-    # mine.csv is also the submission that is checked.
+    # check_submission.py gets mine.csv as the submission, so that only the input file is missing.
     submission = write("in/mine.csv", "id,label\n1,x\n")
     folder = submission.parent
     scripts = f"related_challenges/{challenge}"
@@ -264,7 +264,7 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
             assert missing == folder or missing.parent == folder
         else:
             assert missing.parent == folder
-            # The hint names mine.csv or mine.txt.
+            # The hint goes on with the file's type: "mine.csv" or "mine.txt".
             assert hint.startswith("; the folder holds mine.")
 
 
@@ -275,7 +275,7 @@ class ScoredModel:
     challenge: str
     model: str
     kit: Path
-    # The folder of the submission and of the scores.
+    # The folder to which the model writes its submission, and the evaluation its scores.
     folder: Path
     # The lines that the evaluation prints.
     printed: str
@@ -321,7 +321,10 @@ def scored_model(
 
 
 def model_parameter(challenge: str, model: str) -> Any:
-    """Return a parameter of the fixture `scored_model`, skipped if a user has edited the model."""
+    """Return a parameter for the fixture `scored_model`; it names a challenge and a model of it.
+
+    Tests with this parameter are skipped if a user has edited the model.
+    """
     needs_model = needs_blocks(f"related_challenges/{challenge}/sample_model_{model}.py")
     return pytest.param((challenge, model), marks=needs_model, id=f"{challenge}-{model}")
 
@@ -437,9 +440,10 @@ def test_the_evaluation_names_the_first_fault_of_a_submission_and_removes_older_
 
 
 def test_a_faulty_cell_and_a_missing_id_have_no_prediction(write: Write) -> None:
-    """The cell of b is no number, and c has no row: both get "" instead of a prediction.
+    """A submission must have a row with a number for each of the ids a, b and c.
 
-    In particular, c must not get the prediction of another row. Both faults are reported.
+    Here the row of b holds no number, and c has no row. Both get the prediction "", and both faults
+    are reported. In particular, c must not get the prediction of another row.
     """
     path = write("submission.csv", "id,points\nb,x\na,1\n")
     faults: list[str] = []
@@ -466,13 +470,12 @@ def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        # The file is checked as a submission to the science exam. This check has the flag
-        # --test_data.
+        # The check of the science exam has the flag --test_data, and finds a fault in the file.
         (
             ["--challenge", "science_exam", "--test_data", "test.csv"],
             "column 'prediction': row 2 is 'F'",
         ),
-        # Only the checks of the four tasks have the flag --unobserved.
+        # The check of the science exam has no flag --unobserved. (The checks of the tasks have it.)
         (
             ["--challenge", "science_exam", "--unobserved", "0"],
             "unrecognized arguments: --unobserved 0",
@@ -485,7 +488,11 @@ def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_
 def test_the_common_check_takes_the_flags_of_the_challenge_that_is_named(
     challenge_kit: Kits, write: Write, flags: list[str], message: str
 ) -> None:
-    """The flag --challenge decides which check runs, even if the file has a name of task 1."""
+    """tools/check_submission.py checks submissions to all tasks and challenges.
+
+    The flag --challenge decides which check runs, even if the file is named like a submission to
+    task 1, as it is here. The check takes only the flags of this challenge.
+    """
     kit = challenge_kit("science_exam")
     path = write("mine_task_1.csv", "id,prediction\n0,F\n")
     done = run(["-m", "tools.check_submission", path, *flags], kit=kit)
@@ -527,7 +534,7 @@ def test_folds_are_described_by_the_flags_that_made_them(folds_file: Path) -> No
 
 
 def test_folds_without_a_record_are_described_by_a_fingerprint(folds_file: Path) -> None:
-    """Folds without a record are made by the user, so the flags that made them are unknown.
+    """Folds without a record were not made by the kit's script, so nobody knows by which flags.
 
     Their description has a fingerprint of the folds in place of the flags.
     """

@@ -46,22 +46,22 @@ def recommend(rare: int | None, popular: int | None) -> str:
     return "".join(f"{user},{','.join(map(str, items))}\n" for user in USERS)
 
 
-# The score of a phase is the mean NDCG@50 of its test users: over all of them ("full"), or over
-# those who clicked a rare item ("half"). If the item that a user clicked has place k among the
+# A phase gives two scores, each the mean NDCG@50 of users: "full" over all test users, and "half"
+# over the users who clicked the rare item. If the item that a user clicked has place k among the
 # recommendations, from 0, the user gains 1 / log2(k + 2): 1 for place 0, 1/2 for place 2, 1/3 for
-# place 6. Two thirds of the users clicked item 1, the rare one, and a third clicked item 2. So
-# "full" is two thirds of the gain of item 1 plus a third of the gain of item 2; "half" is the gain
-# of item 1.
+# place 6. Two thirds of the users clicked the rare item (item 1), the others the popular item (item
+# 2). So "full" = 2/3 · gain of the rare item + 1/3 · gain of the popular item, and "half" = gain of
+# the rare item. The comments below compute both scores.
 #
-# Scores of a phase: "full" is 2/3 · 1 = 2/3, and "half" is 1.
+# Rare item in place 0: "full" = 2/3 · 1 + 1/3 · 0 = 2/3, "half" = 1.
 RARE_FIRST = recommend(rare=0, popular=None)
-# Scores of a phase: "full" is 1/3 · 1 = 1/3, and "half" is 0.
+# Popular item in place 0: "full" = 2/3 · 0 + 1/3 · 1 = 1/3, "half" = 0.
 POPULAR_FIRST = recommend(rare=None, popular=0)
-# Scores of a phase: "full" is 2/3 · 1 + 1/3 · 1/2 = 5/6, and "half" is 1.
+# Rare item in place 0, popular item in place 2: "full" = 2/3 · 1 + 1/3 · 1/2 = 5/6, "half" = 1.
 BOTH = recommend(rare=0, popular=2)
-# Scores of a phase: "full" is 2/3 · 1/2 + 1/3 · 1 = 2/3, and "half" is 1/2.
+# Rare item in place 2, popular item in place 0: "full" = 2/3 · 1/2 + 1/3 · 1 = 2/3, "half" = 1/2.
 POPULAR_BEFORE_RARE = recommend(rare=2, popular=0)
-# Scores of a phase: "full" is 2/3 · 1/2 + 1/3 · 1/3 = 4/9, and "half" is 1/2.
+# Rare item in place 2, popular item in place 6: "full" = 2/3 · 1/2 + 1/3 · 1/3 = 4/9, "half" = 1/2.
 BOTH_LOW = recommend(rare=2, popular=6)
 
 
@@ -80,7 +80,7 @@ def run_replay(season: Path) -> list[str]:
 
 
 def submit(season: Path, team: str, time: int, content: str) -> Path:
-    """Write a submission of a team."""
+    """Write a file that a team submits at this time (in Unix seconds); return its path."""
     path = season / team / f"{time}.csv"
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
@@ -92,12 +92,12 @@ def test_a_season_by_hand(season: Path) -> None:
 
     The time EARLY lies in phase 0, and the time LATE in the final stage.
 
-    A submission has two scores: "full" over all test users ranks the teams, and "half" over the
-    users of rare items decides who wins. The comments where RARE_FIRST and the other submissions
-    are defined derive the scores in a phase. Each submission recommends the same items in every
-    phase, so it has the same scores in every phase.
+    A submission has two scores. The score over all test users, "full", ranks the teams. The score
+    over the users who clicked a rare item, "half", decides who wins. A submission recommends the
+    same items in all phases, and so has the same two scores in each phase. They are computed beside
+    the definitions of RARE_FIRST and the other submissions.
 
-    In the final stage, a score is 7 plus the scores of the phases 7, 8 and 9:
+    In the final stage, each of the two scores is 7 plus its values in the phases 7, 8 and 9:
 
     - red: full 7 + 3 · 2/3 = 9, half 7 + 3 · 1 = 10
     - green: full 7 + 3 · 2/3 = 9, half 7 + 3 · 1/2 = 8.5
@@ -131,15 +131,17 @@ def test_a_season_by_hand(season: Path) -> None:
 def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path) -> None:
     """A later submission replaces an earlier one only if its full score is higher.
 
-    "full" is the score over all test users, "half" the score over the users of rare items. In the
-    final stage, both are 7 plus three times the score of a phase.
+    The full score is over all test users, and the half score over the users who clicked a rare
+    item. In the final stage, each is 7 plus its values in three phases. Here the three are equal.
 
     - Team red submits RARE_FIRST, whose full score in a phase is 2/3. Then it submits BOTH, whose
-      scores are 5/6 (full) and 1 (half). BOTH counts: 7 + 3 · 5/6 = 9.5 and 7 + 3 · 1 = 10.
-    - Team green submits POPULAR_BEFORE_RARE, whose scores are 2/3 (full) and 1/2 (half). Then it
-      submits only the rare item 1, in place 1. Now half is 1 / log2(1 + 2) = 0.63, but full is only
-      2/3 · 0.63 = 0.42, since a third of the users did not click item 1. So POPULAR_BEFORE_RARE
-      counts: 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5.
+      full score is 5/6 and whose half score is 1. BOTH counts. Its scores in the final stage are
+      7 + 3 · 5/6 = 9.5 and 7 + 3 · 1 = 10.
+    - Team green submits POPULAR_BEFORE_RARE, whose full score in a phase is 2/3 and whose half
+      score is 1/2. Then it submits a list with only the rare item, in place 1. The half score rises
+      to 1 / log2(1 + 2) = 0.63. But the full score falls to 2/3 · 0.63 = 0.42, since a third of the
+      users did not click this item. So POPULAR_BEFORE_RARE counts. Its scores in the final stage
+      are 7 + 3 · 2/3 = 9 and 7 + 3 · 1/2 = 8.5.
     """
     tomorrow = LATE + 24 * HOUR
     submit(season, "red", LATE, RARE_FIRST)
@@ -190,9 +192,8 @@ def last_second_of_day(time: int) -> int:
 def test_the_two_stages_are_counted_apart(season: Path) -> None:
     """Submissions in the final stage do not count toward the daily limit of the first stage.
 
-    The first stage consists of the phases 0 to 6. The final stage begins on 5 June at 08:00 in
-    Beijing. One submission comes at this second, which still belongs to the first stage, and one
-    comes a second later.
+    The first stage consists of the phases 0 to 6. Its last second is 08:00:00 on 5 June in Beijing.
+    One submission comes in this second, and one a second later, in the final stage.
     """
     submit(season, "red", 1_591_315_200, RARE_FIRST)
     submit(season, "red", 1_591_315_201, RARE_FIRST)
@@ -240,7 +241,7 @@ def test_teams_with_the_score_of_the_last_qualified_team_qualify(
 
 
 def scored(team: str, full: float, half: float) -> object:
-    """Return a submission that has some scores."""
+    """Return a submission of a team with these two scores in the final stage."""
     return replay.Scored(replay.Submission(team, LATE, Path(f"{team}.csv")), full, half)
 
 
@@ -255,9 +256,8 @@ def test_the_best_by_half_does_not_win_if_it_is_not_qualified(
     # The full scores of team_0 to team_7 are 9.0, 8.9, …, 8.3.
     submissions = [scored(f"team_{number}", full=9 - number / 10, half=8) for number in range(8)]
     submissions += [scored("red", full=9, half=8.5), scored("green", full=8.9, half=8.5)]
-    # The eleventh team.
     submissions.append(scored("rare", full=7, half=9.5))
-    # A second submission of team_0, whose lower full score does not count.
+    # A second submission of team_0. It does not count, because its full score is lower.
     submissions.append(scored("team_0", full=7.5, half=9.9))
     replay.print_season(submissions)
     lines = capsys.readouterr().out.splitlines()

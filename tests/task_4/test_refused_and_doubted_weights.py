@@ -32,7 +32,7 @@ Evaluate = Callable[..., "Scored"]
 EVALUATE = "task_4/local_evaluation.py"
 MAY_HAVE_SEEN = "may have seen these answers"
 EARLIER_CODE = "made by earlier code"
-# The files, besides the weights, that a zip needs by the guide of 2020.
+# A zip needs these files besides the weights, by the guide of the challenge of 2020.
 GUIDE_FILES = ["model.py", ENTRY_FILE]
 NUMPY_WEIGHTS = ["model_task_4_most_popular.npy", "model_task_4_num_answers.npy"]
 UNKNOWN_NUMPY = f"{MAY_HAVE_SEEN}: no record of training names {', '.join(NUMPY_WEIGHTS)}"
@@ -89,7 +89,10 @@ def copy_needed(scored_kit: Path, destination: Path) -> Path:
 
 @pytest.fixture
 def kit(scored_kit: Path, tmp_path: Path) -> Path:
-    """Return a kit that the test may change; task_4/numpy is trained on the local split."""
+    """Return a kit that the test may change. Its package task_4/numpy is trained on local data.
+
+    That is, without the students whom the local split holds out to examine them.
+    """
     return copy_needed(scored_kit, tmp_path / "kit")
 
 
@@ -122,9 +125,9 @@ def zip_by_hand(package: Path, names: Iterable[str] = (*GUIDE_FILES, *NUMPY_WEIG
 
 
 def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
-    """Return whether the score has exactly one doubt: in the output, on the page and in the record.
+    """Return whether output, page and record of the score all have this doubt and no other.
 
-    Output and page show the doubt as `sentence`. The record holds only its name, `mark`.
+    The output and the page show the doubt as `sentence`. The record holds only its name, `mark`.
     """
     return (
         scored.notes == [sentence]
@@ -134,7 +137,7 @@ def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
 
 
 def has_no_doubt(scored: Scored) -> bool:
-    """Return whether the score has no doubt: in the output, on the page and in the record."""
+    """Return whether output, page and record of the score all have no doubt."""
     return not (scored.notes or scored.doubts_on_page or scored.result["doubts"])
 
 
@@ -150,10 +153,11 @@ def change_code(path: Path) -> None:
 def test_a_zip_by_hand_is_traced_to_the_package_that_trained_its_weights(
     kit: Path, evaluate: Evaluate
 ) -> None:
-    """The evaluation of a zip names the command that trained the weights, even without a record.
+    """The evaluation of a zip names the command that trained its weights, even without a record.
 
-    The zip holds weights, but not the record of training that lies beside them in the package. The
-    evaluation recognises the weights by their content and uses the record of the package.
+    The zip holds weights from a package of the kit, but not the record of their training. This
+    record lies only in the package. The evaluation recognises the weights by their content, and so
+    finds the record.
     """
     package = kit / "task_4/numpy"
     scored_zip = evaluate(zip_by_hand(package))
@@ -191,10 +195,10 @@ def test_a_zip_by_hand_of_all_students_is_scored_by_a_phase(kit: Path, evaluate:
 def test_weights_of_two_packages_have_learned_from_the_students_of_both(
     kit: Path, tmp_path: Path
 ) -> None:
-    """A zip holds weights of two packages; one package was trained on all students.
+    """A zip holds two files of weights, from two packages. One package was trained on all students.
 
-    The kit refuses to score the zip on the local split, because the weights of this package have
-    learned from the students that the local split examines.
+    So one file has learned from the students whom the local split examines, and the kit refuses to
+    score the zip on the local split.
     """
     package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
     succeeds([package / "train_model.py"], kit=kit)
@@ -224,11 +228,11 @@ def test_weights_that_no_package_has_written_may_have_seen_the_answers(
 
 
 def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
-    """The kit finds the run that trained large weights, so their score has no doubt.
+    """The kit finds out which run has trained a large file of weights, so the score has no doubt.
 
-    The record of a run of training holds fingerprints of the weights that the run wrote. An
-    evaluation compares these fingerprints with those of the weights in a zip. The fingerprint of a
-    file over 4 MB is made from samples of its bytes.
+    A run of training leaves a record with fingerprints of the weights that it wrote. An evaluation
+    compares them with the fingerprints of the weights in a zip. The fingerprint of a file over 4 MB
+    is made from only some of its bytes.
     """
     package = kit / "task_4/numpy"
     # One of the two files of weights holds the number of answers to each question, as int64. Change
@@ -363,7 +367,7 @@ def test_a_record_of_an_earlier_version_names_no_files_and_raises_no_doubt(
 @pytest.mark.parametrize(
     "files",
     [
-        # A trainer that saves its weights in a wrong folder leaves a record that names no files.
+        # A training script that saves its weights in a wrong folder leaves a record without files.
         pytest.param({}, id="no files"),
         pytest.param({"a.npy": 1, "b.npy": {"bytes": [1]}}, id="damaged"),
     ],
@@ -401,9 +405,9 @@ def test_weights_of_earlier_code_are_marked(
         "weights: train them again to score the code as it is"
     )
     assert has_doubt(scored, EARLIER_CODE, sentence)
-    # "code" is a fingerprint of the code that trained the weights and of the code that played the
-    # game. The changed model.py has played the game, so the fingerprint changes. The changed
-    # train_model.py has not run yet.
+    # The recorded "code" is a fingerprint of all code that has run for this score: to train the
+    # weights, and to play the game. The changed model.py has played the game, so the fingerprint is
+    # another one. The changed train_model.py has not run yet.
     if name == "model.py":
         assert scored.result["code"] != before.result["code"]
     else:
@@ -422,8 +426,8 @@ def test_training_again_with_the_changed_code_removes_the_doubt(
     succeeds([package / "train_model.py", "--local"], kit=kit)
     trained_again = evaluate(package)
     assert has_no_doubt(trained_again)
-    # "code" is a fingerprint of the code that trained the weights and of the code that played the
-    # game. Now the changed code has done both.
+    # The recorded "code" is a fingerprint of all code that has run for this score: to train the
+    # weights, and to play the game. Now the changed code has done both.
     assert trained_again.result["code"] != before.result["code"]
     assert trained_again.result["code"] != changed.result["code"]
 
@@ -432,7 +436,7 @@ def test_training_again_with_the_changed_code_removes_the_doubt(
 def test_a_copied_package_has_a_doubt_only_if_it_was_edited(
     kit: Path, evaluate: Evaluate, tmp_path: Path, place: str
 ) -> None:
-    """A copy may lie in any folder. If its code is edited, its score gets a doubt."""
+    """A copy of a package may lie in any folder. Its score gets a doubt only if its code is edited."""
     package = Path(shutil.copytree(kit / "task_4/numpy", tmp_path / place))
     assert has_no_doubt(evaluate(package))
     change_code(package / "train_model.py")
@@ -465,14 +469,17 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 # for another reason: the local split was made from other answers.
 METADATA = "data/metadata/question_metadata_task_3_4.csv"
 
-# The ways to score the package task_4/numpy on the local split.
+# A package can be scored on the local split in four ways. Zips "by hand" hold no record of training.
 ways_to_score = pytest.mark.parametrize(
     "way", ["package", "zip by hand", "zip with records", "package's own script"]
 )
 
 
 def scoring_command(package: Path, way: str) -> list[Any]:
-    """Return the command that scores a package in one of the ways: a script and its arguments."""
+    """Return the command that scores a package in one of the `ways_to_score`: script and arguments.
+
+    If the way is a zip, the zip is written first.
+    """
     if way == "package":
         return [EVALUATE, package]
     if way == "zip by hand":
@@ -487,7 +494,7 @@ def scoring_command(package: Path, way: str) -> list[Any]:
 def test_weights_of_other_data_are_refused_on_the_local_split(
     kit: Path, tmp_path: Path, way: str
 ) -> None:
-    """The message names the command that trains the weights again."""
+    """The data change after the training. The message says so, and how to train the weights again."""
     command = scoring_command(kit / "task_4/numpy", way)
     drop_last_line(kit / METADATA)
     message = fails([*command, "--output_dir", tmp_path / "output"], kit=kit)
@@ -545,7 +552,10 @@ def student_zip(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def test_weights_from_elsewhere_are_not_compared_with_the_files_of_this_kit(
     kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
 ) -> None:
-    """The weights were made from another kit's files, so the files of this kit raise no doubt."""
+    """Weights from another kit get no doubt, although this kit has other data files than that kit.
+
+    The record of training holds fingerprints of the data files, but those of the other kit.
+    """
     folder = tmp_path / "unpacked"
     shutil.unpack_archive(student_zip, folder)
     for entry in (student_zip, folder):
@@ -564,11 +574,11 @@ def test_weights_from_elsewhere_are_not_compared_with_the_trainer_of_this_kit(
 def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     kit: Path, evaluate: Evaluate, tmp_path: Path, student_zip: Path
 ) -> None:
-    """Weights from another kit are scored even if one file equals a file of this kit's weights.
+    """A zip from another kit is scored even if one of its files of weights also exists in this kit.
 
-    The zip holds two files of weights from another kit. One of them equals a file of this kit: two
-    local splits can give a small file with the same content. In this kit, the metadata change after
-    the training. So the kit would refuse its own weights, but it must score those in the zip.
+    Two local splits can give small files of weights with the same content. In this kit, the
+    metadata change after the training, so the kit must refuse its own weights. But the shared file
+    must not make it refuse the weights in the zip, too.
     """
     package = kit / "task_4/numpy"
     from_zip = tmp_path / "unpacked"
@@ -582,7 +592,7 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     fingerprints = {**record.files, shared_name: provenance.fingerprint(package / shared_name)}
     changed_record = replace(record, files=fingerprints)
     (package / weights.TRAINING).write_bytes(changed_record.as_json())
-    # Change the metadata that this kit's own weights were made from.
+    # Change the metadata from which the package in this kit was trained.
     drop_last_line(kit / METADATA)
 
     assert has_no_doubt(evaluate(student_zip, "--phase", "public"))
@@ -621,9 +631,9 @@ def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
     copy = kit / "data/test_output/packages/numpy"
     weights.copy_package(package, copy)
     succeeds([copy / "train_model.py", "--local"], kit=kit)
-    # `bring_back_weights` is the step of the quickstart that copies the weights and their record.
-    # It runs in this process, not in a script of the copied kit. Without the patch, it would look
-    # for the package in the kit that this process runs in.
+    # `bring_back_weights` is the step of the quickstart that copies the weights and their record to
+    # the package. Without the patch, it would look for the package in the real kit, because it runs
+    # in this process and not in a script of the copied kit.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("common.layout.ROOT", kit)
         run_step.bring_back_weights(copy, package)
@@ -664,10 +674,10 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
 def test_a_list_of_training_students_counts_without_a_record_of_training(
     kit: Path, tmp_path: Path
 ) -> None:
-    """A package is refused if its own list of training students names a student who is examined.
+    """A package is refused if its list of training students names a student of the local split.
 
-    A user's training script may save this list beside the weights, but no record of training. To
-    imitate such a script, the test deletes the record.
+    A user's training script may save this list beside the weights, but leave no record of training.
+    To imitate such a script, the test deletes the record.
     """
     package = kit / "task_4/numpy"
     examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()

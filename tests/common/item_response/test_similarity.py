@@ -142,9 +142,9 @@ def all_answer(n_questions: int) -> np.ndarray:
 
 
 def almost_all_answer() -> np.ndarray:
-    """Let 600 students answer almost all of 32 questions; return student and question of each answer.
+    """Let 600 students answer almost all of 32 questions, the last question less often than others.
 
-    The last question is left out more often than the others.
+    Returns the student and the question of each answer.
     """
     p_left_out = np.append(np.full(31, 0.002), 0.03)
     return np.argwhere(RNG(0).random((600, 32)) > p_left_out).T

@@ -37,7 +37,7 @@ def test_an_estimator_of_options_tells_which_answers_are_right() -> None:
 
 
 def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
-    """`with_subjects` adds subjects after a fit that had none, with all their effects equal to 0.
+    """`with_subjects` returns an estimator with subjects as contexts; all their effects are 0.
 
     So the share of a subject's questions that a student is expected to answer right follows from
     the student's abilities alone. The predictions of the estimator that `without_contexts` makes
