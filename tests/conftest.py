@@ -28,13 +28,14 @@ from hypothesis import settings
 from run_scripts import ROOT, Done, run_process, run_script
 from sample_blocks import find_edited
 
-# Hypothesis tries the same examples in every run; `pytest --hypothesis-profile exploring` tries new
-# ones. An example has no time limit, because a busy machine would exceed any.
+# Hypothesis generates examples for some tests. By default, it tries the same examples in every run;
+# `pytest --hypothesis-profile exploring` tries new ones. There is no time limit for an example,
+# because a busy machine would exceed any limit.
 settings.register_profile("exploring", deadline=None)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-# The tests run side by side, one process on each core, so more threads would only wait.
+# The tests run in parallel, in one process on each core. So use a single thread in each process.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Garbage collection finds nothing while tests are collected, but takes a fifth of that time. It is
 # switched on again in `pytest_collection_finish`.
@@ -46,7 +47,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Tests import the modules that lie beside scripts, as the scripts do.
+# Scripts import modules from their own folder. Let the tests import these modules, too.
 sys.path += [str(ROOT / name) for name in ("data", "hosting", "task_3", "task_4")]
 # The type of the fixture `write`.
 Write = Callable[[str, str | bytes], Path]
@@ -63,7 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with slow tests first, so that no slow test runs alone at the end."""
+    """Run the files with slow tests first.
+
+    Otherwise, at the end, a slow test might run alone while the other processes have nothing to do.
+    """
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow_files)
 
@@ -207,7 +211,7 @@ def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
 
 
 def scripts(*patterns: str) -> list[Path]:
-    """Return the kit's files that run as scripts and whose path without `.py` fits a pattern."""
+    """Return the kit's scripts whose path without `.py` matches a pattern, such as "task_1/*"."""
     paths = [path for pattern in patterns for path in glob_kit(f"{pattern}.py")]
     main_guard = '__name__ == "__main__"'
     return [path for path in paths if main_guard in path.read_text(encoding="utf-8")]
@@ -303,7 +307,10 @@ PAGES = [
 
 
 def script_of(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the words after `python` that name a script, or `-m` and a module."""
+    """Return the words of a command that name the script: its path, or `-m` and a module.
+
+    `arguments` are the words after `python`.
+    """
     return tuple(arguments[: 2 if arguments[0] == "-m" else 1])
 
 
@@ -330,10 +337,10 @@ def run_page_command(page: Path, arguments: Sequence[str], kit: Path) -> Done:
 
 
 def answers_frame(*columns: Any) -> pd.DataFrame:
-    """Return a table of answers with the columns that `common.answers.read_answers` gives it.
+    """Return a table of answers with the same columns as the result of `read_answers`.
 
-    The columns are UserId, QuestionId, IsCorrect, AnswerValue and CorrectAnswer, in this order. The
-    last columns may be left out.
+    `columns` are UserId, QuestionId, IsCorrect, AnswerValue and CorrectAnswer, in this order. The
+    last ones may be left out.
     """
     names = ("UserId", "QuestionId", "IsCorrect", "AnswerValue", "CorrectAnswer")
     return pd.DataFrame(dict(zip(names, columns, strict=False)))

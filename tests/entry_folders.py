@@ -13,12 +13,14 @@ import numpy as np
 import toy_bundle
 from task_4_models import as_reference
 
+# The code of a valid entry.
 WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
 # Four students who answered all of 20 questions. Their answers to questions with odd numbers are
-# right. Their answers to the last three questions are targets, i.e. are to be predicted.
+# right. Their answers to the last three questions are targets: an entry must predict them.
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
-# The same students with two masks, "a" and "b". A mask chooses the targets; both choose the same.
+# The same students with two masks, "a" and "b", so that an entry plays two games. A mask says which
+# answers are targets. Here both masks have the same targets.
 TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask"]))
 
 

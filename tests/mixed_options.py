@@ -12,8 +12,8 @@ def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:
 
     Question 0 has 2 options, question 1 has 3, …, question 6 has 8, question 7 has 2 again, and so
     on (see NUMBERS). The ability of the student and the easiness of the question decide how
-    probable a right answer is. Students choose each wrong option half as often as the wrong option
-    before it. QuestionIds and UserIds count from 0. There is no AnswerId.
+    probable a right answer is. The wrong options of a question have an order; each is chosen half
+    as often as the one before it. QuestionIds and UserIds count from 0. There is no AnswerId.
     """
     rng = np.random.default_rng(seed)
     ability = rng.normal(0, 1.5, n_students)
@@ -33,7 +33,8 @@ def simulate(n_students: int, n_questions: int, seed: int = 0) -> pd.DataFrame:
         popularity = 0.5**wrong_ranks
         rank = rng.choice(wrong_ranks, n_students, p=popularity / popularity.sum())
         rank[is_correct] = 0
-        # Option 0 comes after the last option.
+        # The option of rank 1 is the one after the right option, and so on. After the last option
+        # comes option 0.
         chosen_option = (right_option + rank) % n_options
         answers = pd.DataFrame({"QuestionId": question, "UserId": np.arange(n_students)})
         answers["IsCorrect"] = is_correct.astype(np.int8)

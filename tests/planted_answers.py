@@ -15,8 +15,9 @@ from run_scripts import run_script
 
 # The column that a model predicts, by task.
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
-# The columns that name the student and question of an answer, and its quiz and class.
+# The columns that name the student and the question of an answer.
 KEYS = ["UserId", "QuestionId"]
+# The columns that name its quiz, and the class of its student.
 CONTEXTS = ["QuizId", "GroupId"]
 # Ids that no planted answer has.
 UNKNOWN_QUESTION = 9_999_999
@@ -34,13 +35,13 @@ def sigmoid(x: Any) -> Any:
 def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
-    Questions with an even index need the first ability, the others need the second one. A model
-    that knows the probability of every answer has the best possible accuracy. The dict holds this
-    accuracy for task 1 (is the answer right?) and for task 2 (which option was chosen?).
+    Questions with an even number need the first ability, the others need the second one. A model
+    that knows the probability of every answer has the best possible accuracy. The dict holds it for
+    task 1 (is the answer right?) and for task 2 (which option was chosen?).
     """
     n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
-    # Six of ten pairs of student and question have an answer.
+    # A student answers each question with probability 0.6.
     is_answered = rng.random((n_students, n_questions)) < 0.6
     # From here on, an element of `student` or `question` belongs to one answer.
     student, question = np.nonzero(is_answered)
@@ -52,7 +53,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     # The number of the option (1 to 4) at each rank, shuffled anew for each question.
     options_in_order = np.tile(np.arange(1, 5), (n_questions, 1))
     option_by_rank = rng.permuted(options_in_order, axis=1)
-    # Large ids with gaps: a model must not take ids for positions.
+    # The ids are large and have gaps. So a model that takes ids for positions gets wrong results.
     student_id = 2_000_000_000 - 1_000 * student
     question_id = 70_000 * question + 3
     is_correct = (rank == 0).astype(int)
@@ -116,16 +117,17 @@ def take_quizzes(
     questions 0 to 9 in quiz 0, 10 to 19 in quiz 1, and so on. If `is_shuffled`, the questions are
     dealt at random to the quizzes instead, anew for each student.
     """
-    # Pair every student with every question: (0, 0), (0, 1), …, (1, 0), …
+    # First pair every student with every question: (0, 0), (0, 1), …, (1, 0), …
     n_questions = n_quizzes * QUIZ_SIZE
     student = np.repeat(np.arange(n_students), n_questions)
     questions_by_student = np.tile(np.arange(n_questions), (n_students, 1))
     if is_shuffled:
         questions_by_student = rng.permuted(questions_by_student, axis=1)
     question = questions_by_student.ravel()
-    # The ten pairs of a student in a quiz lie side by side.
+    # Divide each student's pairs into quizzes: the first ten are quiz 0, the next ten quiz 1, ….
     quizzes_of_a_student = np.repeat(np.arange(n_quizzes), QUIZ_SIZE)
     quiz = np.tile(quizzes_of_a_student, n_students)
+    # Keep only the pairs in quizzes that the student takes.
     takes_quiz = rng.random(n_students * n_quizzes) < share
     is_answered = np.repeat(takes_quiz, QUIZ_SIZE)
     return Places(student[is_answered], question[is_answered], quiz[is_answered])
@@ -159,11 +161,11 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     correct_option = rng.integers(0, 4, n_questions)[question]
     effect = rng.normal(0, 1.6, (n_students, n_quizzes))
     favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
-    # Students 0, 6, 12, … form the first class, and so on.
+    # Students 0, 6, 12, … form class 0, students 1, 7, 13, … class 1, and so on.
     class_of_student = np.arange(n_students) % n_classes
     if by_class:
-        # The number of a class is also the number of its first student. All students of the class
-        # get the effects of this student.
+        # All students of a class get the effects of its first student. The class and this student
+        # have the same number.
         effect = effect[class_of_student]
     ability = rng.normal(0, 0.5, n_students)
     logit = ability[student] + easiness[question] + effect[student, quiz]
@@ -172,8 +174,8 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     option = np.where(is_right, correct_option, wrong_option)
 
     answers = answers_frame(student, question, is_right.astype(int), option + 1, correct_option + 1)
-    # The ids of quizzes, classes and answers do not count from 0, and ids of answers have gaps: a
-    # model must not take ids for positions.
+    # The ids of quizzes, classes and answers do not begin at 0, and the ids of answers have gaps.
+    # So a model that takes ids for positions gets wrong results.
     answers["QuizId"] = quiz + 1_000
     if by_class:
         answers["GroupId"] = class_of_student[student] + 50
@@ -207,7 +209,7 @@ def command(
 
 
 def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> Any:
-    """Return the predictions in a submission, which must be a valid one for these pairs."""
+    """Return the predictions in a submission; check that it is valid and has these pairs."""
     # The path of the script begins with "task_1/" or "task_2/".
     task = int(script[len("task_")])
     submission = pd.read_csv(folder / f"submission_task_{task}.csv")
@@ -236,12 +238,15 @@ def accuracy(task: int, prediction: Any, truth: pd.DataFrame = TEST) -> float:
 
 
 def most_common(task: int, train: pd.DataFrame = TRAIN) -> "pd.Series[int]":
-    """Return the most frequent answer to each question, by QuestionId."""
+    """Return the most frequent value of each question, by QuestionId.
+
+    The value is the one that the task predicts: the outcome in task 1, the option in task 2.
+    """
     return train.groupby("QuestionId")[COLUMN[task]].agg(lambda values: values.mode()[0])
 
 
 def majority_accuracy(task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFrame = TEST) -> float:
-    """Return the accuracy of predicting the most frequent answer to each question."""
+    """Return the accuracy of a model that predicts the most frequent value of each question."""
     return accuracy(task, truth.QuestionId.map(most_common(task, train)), truth)
 
 
@@ -256,9 +261,9 @@ def partition(labels: Any) -> np.ndarray:
 
 
 def has_level(context: np.ndarray, expected: Any) -> bool:
-    """Return whether a column of `context` puts the answers into the same groups as `expected`.
+    """Return whether some column of `context` groups the answers in the same way as `expected`.
 
-    `context` has a column for each way of grouping. For example, column 0 holds the group of
-    quizzes of each answer, and column 1 holds the quiz.
+    `context` has a row for each answer, and a column for each way of grouping (each level). For
+    example, column 0 holds the group of quizzes of each answer, and column 1 holds the quiz.
     """
     return any(np.array_equal(partition(level), partition(expected)) for level in context.T)

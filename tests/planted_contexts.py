@@ -32,7 +32,8 @@ def simulate_answers(
     """Return simulated answers of students in classes to questions in quizzes.
 
     The logit of a right answer is the sum of the student's ability, the question's easiness, and
-    normally distributed effects of the contexts in which the question is answered.
+    effects of the contexts of the answer: its quiz, its group of quizzes, and the class in the
+    quiz. The effects are normally distributed.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def simulate_answers(
         Variance of the effects of a class in a quiz, which all students of the class share.
     share_with_few : float
         Share of the pairs of student and quiz in which only a tenth of the answers is for training.
-        In the other pairs it is 80 %.
+        In the other pairs, 80 % of the answers are for training.
     """
     rng = RNG(5)
     class_number = np.arange(N_STUDENTS) // CLASS_SIZE
@@ -81,7 +82,7 @@ def simulate_answers(
         "is_right": (rng.random(len(p)) < p).astype(np.int8),
         "is_train": (rng.random(len(p)) < np.where(has_few, 0.1, 0.8)) & ~is_new,
         "is_new": is_new,
-        # Whether few answers of the student in the quiz are for training.
+        # Whether only a tenth of the student's answers in the quiz is for training.
         "has_few_training_answers": has_few,
     }
     return pd.DataFrame(columns)
@@ -90,7 +91,7 @@ def simulate_answers(
 def split(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the training answers and the test answers.
 
-    The test answers are the remaining answers of the students who have training answers.
+    The test answers are all other answers, except those of the new students.
     """
     is_test = ~answers.is_train & ~answers.is_new
     return answers[answers.is_train], answers[is_test]
@@ -100,7 +101,7 @@ TRAIN, TEST = split(simulate_answers(quiz_variance=1.0, share_with_few=0.1))
 
 
 def groups(rows: pd.DataFrame) -> np.ndarray:
-    """Return two contexts of each answer, shape (answers, 2): a group of three quizzes, a quiz."""
+    """Return the contexts of each answer, shape (answers, 2): a group of three quizzes, a quiz."""
     return np.stack([rows.quiz // 3, rows.quiz], axis=1)
 
 
@@ -111,7 +112,8 @@ def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     correct one, where option 1 comes after option 4. The number of places is the same for all wrong
     answers of a student in a quiz, and varies between students and quizzes.
     """
-    # `simulate_answers` has doubled the numbers of questions and tripled the numbers of students.
+    # In `simulate_answers`, the id of a question is twice its number, and the id of a student three
+    # times the number. Undo this.
     correct = rows.question.to_numpy() // 2 % 4
     student_number = rows.student.to_numpy() // 3
     quiz = rows.quiz.to_numpy()
@@ -156,8 +158,9 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     answers_each
         The mean number of answers from which an effect is estimated.
     """
-    # An effect is part of the logit of each answer, so each answer gives the Fisher information
-    # INFORMATION about it. The variance of an estimate's error is 1 divided by the information.
+    # An effect is part of the logit of `answers_each` answers. Each of them gives the Fisher
+    # information INFORMATION about the effect. The variance of the error of an estimated effect is
+    # 1 divided by the sum.
     error_variance = 1 / (answers_each * INFORMATION)
     # An estimated effect is the true effect plus an error. The variances of effect and error add
     # up.
@@ -167,17 +170,18 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
     return math.sqrt(2 / n_effects) * variance_of_estimates
 
 
-# The standard error of the mean prediction in a bin of `assert_calibrated`. The true probability of
-# an answer deviates from the prediction by 0.2 or less. A bin holds about 2,400 answers. Two
-# answers of a student in a quiz share an effect, so that only 1,200 deviations are independent.
+# The standard error of the mean of the predictions in a bin of `assert_calibrated`. A bin holds
+# about 2,400 answers. The true probability of an answer deviates from the prediction by about 0.2
+# or less. About two answers in a bin are of the same student in the same quiz, and so have the same
+# effect. So only 1,200 deviations are independent.
 ERROR_OF_BIN = 0.2 / math.sqrt(1_200)
 
 
 def assert_calibrated(p: Any, truth: Any, *, errors: float = 4, n_bins: int = 9) -> None:
-    """Check that predictions are right on average: in each bin, their mean is the mean truth.
+    """Check that predictions are right on average among predictions of about the same size.
 
-    A bin holds the answers whose prediction lies in the same tenth. Only bins with at least 200
-    answers count.
+    The answers are divided into bins by their predictions: 0 to 0.1, 0.1 to 0.2 and so on. In each
+    bin with at least 200 answers, the mean prediction must be near the mean true probability.
 
     Parameters
     ----------

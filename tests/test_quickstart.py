@@ -51,7 +51,8 @@ LONG_PARTS = (
         "task_2/sample_model_gradient_boosting.py", "WITH_CONTEXTS = 100_000", "WITH_CONTEXTS = 0"
     ),
     LongPart("common/item_response/choice.py", "_MAX_ANSWERS = 200_000", "_MAX_ANSWERS = 2_000"),
-    # Skip the accuracy after each question: to measure it, an entry plays again in a new process.
+    # Do not measure the accuracy after each question. The evaluation of task 4 would play each
+    # entry once more for it, in a new process.
     LongPart("common/adaptive/evaluation.py", "if options.skip_curve:", "if True:"),
 )
 
@@ -75,7 +76,10 @@ def steps(output: str) -> dict[tuple[str, str], str]:
 
 
 def without_scoreboard(kit: Path) -> Path:
-    """Replace the script that shows the table, to save time in a test that does not read it."""
+    """Replace the script that shows the scoreboard, a table of all scores, by an empty file.
+
+    This saves time in a test that does not read the table.
+    """
     (kit / "tools/scoreboard.py").write_text("")
     return kit
 
@@ -107,10 +111,10 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
     """In a fresh clone, the quickstart makes the splits and scores all sample models.
 
-    Only the models that blend other models are left out, because they take long. The scores are in
-    the record of scores and in the table. A second run scores nothing and shows the same table. To
-    save time in this test, fits are short, pages are empty, and no curve of the accuracy after each
-    question is measured.
+    It leaves out only the models that blend other models, because they take long. The scores are in
+    the record of scores and in the scoreboard. A second run scores nothing and shows the same
+    scoreboard. To save time in this test, fits are short, pages are empty, and the accuracy after
+    each question of task 4 is not measured.
     """
     kit = without_pages(copy_kit(tmp_path / "a kit"))
     for part in LONG_PARTS:
@@ -297,7 +301,7 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
 
 
 def run_with_package(kit: Path) -> float:
-    """Run the quickstart in a kit whose only model is the package numpy; return its score."""
+    """Run the quickstart in a kit whose only model is task_4/numpy; return the model's score."""
     assert steps(succeeds(["quickstart.py"], kit=kit))["4", "numpy"] == "run"
     ((model, score),) = scores(kit).items()
     assert model == ("4", "numpy")
@@ -306,7 +310,7 @@ def run_with_package(kit: Path) -> float:
 
 @dataclass(frozen=True)
 class WithPackage:
-    """A kit whose only model is the package numpy, after the quickstart; tests only read it."""
+    """A kit whose only model is task_4/numpy, after the quickstart; tests only read it."""
 
     kit: Path
     score: float
@@ -528,7 +532,7 @@ def test_templates_are_built_again_if_the_data_have_changed(tiny_kit: Path) -> N
     keep_only(without_scoreboard(tiny_kit), "random")
     (tiny_kit / "data/SIMULATED.json").unlink()
     questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
-    # A further question, with subject 3.
+    # Add a question, with subject 3.
     questions.write_text(questions.read_text() + '9999,"[3]"\n')
     assert "building the submission templates" in succeeds(["quickstart.py"], kit=tiny_kit)
 
@@ -537,7 +541,7 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
     """An interrupted run, or a system without python3-venv, leaves a .venv without pip."""
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
-    # A file in the environment, which is gone if the quickstart replaces the environment.
+    # A file in the environment. If the quickstart replaces the environment, the file is gone.
     left_over = kit / ".venv/left_over"
 
     def run_without_index() -> None:
@@ -551,12 +555,12 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
         # education_kit.pth names the kit's folder.
         assert list(kit.glob(".venv/[Ll]ib/**/education_kit.pth"))
 
-    # The first run replaces the environment by a new environment with pip.
+    # The first run replaces the environment by a new one, which has pip.
     left_over.touch()
     run_without_index()
     assert not left_over.exists()
 
-    # The second run keeps the new environment.
+    # The second run keeps this environment.
     left_over.touch()
     run_without_index()
     assert left_over.exists()
@@ -586,7 +590,10 @@ class MovedKit:
 
 @pytest.fixture
 def moved_kit(tmp_path: Path) -> MovedKit:
-    """Make an environment .venv in a kit, let it find the kit by `add_kit`, and move the kit."""
+    """Make an environment .venv in a kit, and move the kit with it to another folder.
+
+    Before, `add_kit` writes into the environment where the kit is, as in the quickstart.
+    """
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     python = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
@@ -618,7 +625,7 @@ def test_the_environment_finds_the_kit_in_every_way_also_after_a_move(moved_kit:
 def test_the_environment_finds_a_users_module_before_a_folder_of_the_kit(
     moved_kit: MovedKit, tmp_path: Path
 ) -> None:
-    """The user has modules beside a script, with the names of the kit's folders."""
+    """A user's script imports modules beside it, although the kit has folders with their names."""
     names = ("common", "data", "tools")
     for name in names:
         (tmp_path / f"{name}.py").touch()
@@ -629,10 +636,10 @@ def test_the_environment_finds_a_users_module_before_a_folder_of_the_kit(
 
 
 def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
-    """`--test` runs the tests and, at the same time, the static checks by ruff and mypy.
+    """`quickstart.py --test` runs the tests and, at the same time, the static checks.
 
-    In this kit, a failing script replaces the static checks, and a failing test replaces the tests.
-    The quickstart reports both failures.
+    The static checks are those of ruff and mypy. To make both fail, this kit has a single test that
+    fails, and a script that fails in place of the static checks. The quickstart reports both.
     """
     kit = copy_kit(tmp_path / "kit")
     (kit / "tests").mkdir()
@@ -653,7 +660,7 @@ def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path)
 
 
 def test_a_python_that_is_too_old_can_read_quickstart_py() -> None:
-    """An old Python must read the file before it can print that it is too old."""
+    """An old Python must be able to read quickstart.py, which tells the user that it is too old."""
     ast.parse((ROOT / "quickstart.py").read_text(encoding="ascii"), feature_version=(3, 4))
 
 

@@ -39,7 +39,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def other_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return another copy of the kit."""
+    """Return another copy of the kit, in another folder."""
     return copy_kit(tmp_path_factory.mktemp("other") / "kit")
 
 
@@ -85,7 +85,10 @@ def test_a_script_that_no_environment_knows_finds_the_kit(tmp_path: Path, words:
 
 
 def test_a_package_elsewhere_finds_the_modules_beside_it(python: Path, tmp_path: Path) -> None:
-    """The trainer imports modules beside it, even in processes that inherit PYTHONSAFEPATH."""
+    """A training script imports the modules beside it, even if the variable PYTHONSAFEPATH is set.
+
+    Python itself does not search the folder of the script then. The package lies outside the kit.
+    """
     for path in (ROOT / "task_4/numpy").glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     command = [python, tmp_path / "train_model.py", "--help"]
@@ -117,8 +120,8 @@ def list_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
-# The command after `python`, and the folder of this kit in which the command runs. Another copy of
-# the kit is installed.
+# Commands that must not use another, installed copy of the kit. Each is the words after `python`,
+# and the folder of this kit in which the command runs.
 WITH_ANOTHER_KIT = [
     ("-P task_1/sample_model_majority.py", "."),
     ("-I -B task_4/numpy/train_model.py", "."),

@@ -155,23 +155,23 @@ def test_the_kits_files_pass_their_tests_beside_those_of_a_user(
 ) -> None:
     """Tests marked `files` check the kit's own files, such as the links in its pages.
 
-    These tests must pass in the kit of a user, although the commands of the guide and the user have
-    added files, the user's files are faulty, and the user has edited a sample model.
+    These tests must also pass in a user's kit: with the files that the commands of the guide have
+    made, with faulty files of the user, and with a sample model that the user has edited.
     """
     kit = Path(shutil.copytree(after_guide.kit, tmp_path / "Käthes kit"))
     add_own_files(kit)
     apply_first_diff(kit / "task_1/sample_model_majority.py")
     copy_tests(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    # If the variable KIT_AS_PUBLISHED is set, a further test requires the sample models of the
-    # published kit. It would fail, because a sample model is edited.
+    # If the variable KIT_AS_PUBLISHED is set, one more test runs. It requires that no sample model
+    # was edited, so it would fail here.
     environment = {"KIT_AS_PUBLISHED": ""}
     done = run_process(command, kit=kit, cwd=kit, environment=environment)
     assert done.returncode == 0, done.stdout
 
 
 def add_own_files(kit: Path) -> None:
-    """Add files as users do in a clone. Modules and pages that the files name are missing."""
+    """Add files as users do in a clone; they name modules and pages that do not exist."""
     for folder in (".", "data", "task_1", "task_4", "related_challenges/cloze", "experiments"):
         (kit / folder).mkdir(exist_ok=True)
         (kit / folder / "my_code.py").write_text("import os,task_2.a,no_such_library\n")
@@ -184,9 +184,9 @@ def add_own_files(kit: Path) -> None:
 
 # ---- The feature of the guide --------------------------------------------------------------------
 #
-# The guide's feature of an answer is a rate: the share of right answers of the same student in the
-# same quiz. The training answers are dealt into five folds, and the rate comes from the answers in
-# the other four folds. Otherwise, the model would learn from the answer itself.
+# The guide shows how to add a feature of an answer, the rate: the share of right answers of the
+# same student in the same quiz. The training answers are dealt into five folds. The rate of an
+# answer comes from the other four folds, because the model must not learn from the answer itself.
 
 
 @follows_guide
@@ -248,11 +248,11 @@ def rates(split_kit: Path) -> Rates:
 
 
 def test_no_rate_depends_on_the_outcome_of_its_own_answer(split_kit: Path, rates: Rates) -> None:
-    """The rate of an answer is computed from answers of the same student in the same quiz.
+    """The feature of the guide, the rate, comes from answers of the same student in the same quiz.
 
     The training answers are divided into folds. The rate of an answer leaves out all answers in its
-    own fold. So if the outcome of an answer changes, the only rates that change are rates of this
-    student in this quiz, in other folds.
+    own fold. So if the outcome of one answer changes, only these rates may change: those of the
+    same student in the same quiz, but in other folds.
     """
     for row in range(20):
         changed = rates.answers.copy()
@@ -264,7 +264,11 @@ def test_no_rate_depends_on_the_outcome_of_its_own_answer(split_kit: Path, rates
 
 
 def test_the_rate_of_an_answer_to_predict_comes_from_all_training_answers(rates: Rates) -> None:
-    """The rate is (right answers + 1) / (answers + 2). The test checks the last row to predict."""
+    """The feature of the guide, the rate, is (right answers + 1) / (answers + 2).
+
+    The test checks the last row to predict. Its rate counts all training answers of its student in
+    its quiz.
+    """
     # The first rows are the training answers, and the last rows are the answers to predict.
     student_quiz_of_train = rates.student_quiz[: len(rates.answers)]
     is_same_student_and_quiz = student_quiz_of_train == rates.student_quiz[-1]
@@ -275,14 +279,14 @@ def test_the_rate_of_an_answer_to_predict_comes_from_all_training_answers(rates:
 def run_feature_code(
     kit: Path, answers: pd.DataFrame, template: pd.DataFrame
 ) -> tuple[FloatArray, IntArray]:
-    """Run the guide's code of a feature; return the feature and the fold of every row.
+    """Run the code that the guide shows for its feature; return the feature and fold of every row.
 
     The rows are first the rows of `answers`, then the rows of `template`. The feature is a rate:
     the share of right answers of the same student in the same quiz, in other folds.
     """
     (feature_code,) = blocks(GUIDE, "python")
-    # The code is meant for a sample model, and uses these names of it. Of the sample's paths, the
-    # code uses only the folder of metadata.
+    # In the guide, the code is inserted into a sample model, and uses these variables of the model.
+    # Of the model's paths, it needs only the folder of metadata.
     names_of_sample: dict[str, Any] = {
         "answers": answers,
         "template": template,
@@ -294,5 +298,5 @@ def run_feature_code(
     }
     new_names: dict[str, Any] = {}
     exec(feature_code, names_of_sample, new_names)
-    # The code calls the fold `part`.
+    # The code of the guide calls the folds `part`.
     return new_names["rate"], new_names["part"]

@@ -23,7 +23,8 @@ from tqdm import tqdm
 
 FOLDER = layout.RELATED_DIR / "science_exam"
 SEEDS = range(5)
-# The rows of the printed table: name, then the sample model, its flags and its seeds.
+# The rows of the printed table. The key is the name of the row. The value is the sample model, its
+# flags, and the seeds with which it is run.
 MODELS = {
     "longest_option": ("longest_option", [], [0]),
     "constant": ("constant", [], [0]),
@@ -71,7 +72,9 @@ def score_model(exam: ModuleType, model: str, flags: list[str], seeds: Sequence[
 
 
 def print_table(exam: ModuleType, points_by_model: dict[str, FloatArray]) -> None:
-    """Print the mean score of each model over the questions, with intervals.
+    """Print each model's mean score over the questions and its difference from "longest_option".
+
+    Both have 95 % intervals.
 
     `points_by_model` holds the score of each model on each question.
     """

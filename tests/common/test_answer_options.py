@@ -62,7 +62,7 @@ def test_a_fifth_option_is_a_fault_in_a_file_with_answer_ids(
 
     In a file with AnswerIds, which is a file of the challenge, an option above 4 is a fault.
     """
-    # The student of the last row chooses option 5, the last cell but one.
+    # In the last row, the student chooses option 5 (the second cell from the right).
     rows = ["7,0,1,2,2,0", "9,1,0,1,5,1"]
     path = write("above.csv", to_csv(f"{OWN_HEADER},AnswerId", rows))
     with pytest.raises(InputError) as fault:
@@ -103,7 +103,8 @@ def test_true_answers_tell_the_number(write: Write) -> None:
     assert highest_in("UserId,QuestionId,AnswerId,AnswerValue", "0,7,0,1") == 4
     header = "UserId,QuestionId,AnswerValue"
     assert highest_in(f"{header},AnswerId,NumberOfOptions", "0,7,1,0,3", "0,9,1,1,5") == 5
-    # Nothing states how many options there are.
+    # Neither AnswerIds nor NumberOfOptions tell how many options there are: at least four, or the
+    # highest in the file.
     assert highest_in(header, "0,7,1") == 4
     assert highest_in(header, "0,7,1", "1,7,6") == 6
 
@@ -121,9 +122,9 @@ def test_a_template_is_about_four_options_unless_it_states_another_number() -> N
 def test_task_1_goes_on_without_options_that_cannot_be_used(
     write: Write, capsys: pytest.CaptureFixture[str], answer_value: str
 ) -> None:
-    """Task 1 needs no options, and ignores a column of options if one of them is invalid.
+    """Task 1 needs no options, and ignores the columns of options if a cell is invalid.
 
-    The last answer, to question 7, has the option `answer_value`. "E", an empty cell and 0 are no
+    In the last answer, the chosen option is `answer_value`. "E", an empty cell and 0 are no
     options. Option 2 is the right option of the question, but the answer is marked as wrong.
     """
     rows = [*OWN_ROWS[:3], f"7,5,0,2,{answer_value}"]
@@ -155,8 +156,9 @@ def test_answers_in_memory_state_the_number_only_if_it_is_not_four(write: Write)
 def test_probabilities_are_divided_among_the_options_that_each_question_has() -> None:
     """A model gives probabilities of four options for each question, but questions have 2, 3 and 5.
 
-    Options that a question lacks get 0, an option that the model lacks gets 1 / (number of options)
-    at first, and then the probabilities of each question are divided by their sum.
+    Options that a question lacks get the probability 0. An option that the model lacks first gets
+    1 / (number of options of the question). Then the probabilities of each question are divided by
+    their sum.
     """
     template = pd.DataFrame({"QuestionId": [1, 2, 3], "UserId": 1, "NumberOfOptions": [2, 3, 5]})
     p_option = np.array([[0.2, 0.2, 0.2, 0.4]] * 3)

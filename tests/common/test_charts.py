@@ -63,9 +63,9 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # Find out how the axis turns a value into a horizontal position, from one shape of each row:
-    # its dot, or its mark if the row has no dot because its value is NaN. The last element is the
-    # mark of the first row, so that the scale of marks is checked, too.
+    # Find out how the axis turns a value into a horizontal position. Use one shape of each row: its
+    # dot, or its mark if its value is NaN and it has no dot. Also use the mark of the first row,
+    # since marks must be on the same scale as dots.
     labels = [row.label for row in DOTS] + [DOTS[0].label]
     values = [row.mark if isnan(row.value) else row.value for row in DOTS] + [DOTS[0].mark]
     # The tooltip of a shape shows its label and value. `places` finds the positions of the shapes
@@ -222,7 +222,7 @@ def test_the_right_option_and_bars_of_few_answers_have_other_colours(bars: BarCh
 
 
 def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
-    """The labels of the axis are percentages; the label 50% lies at the top of a bar of 50 %."""
+    """The labels of the axis are percentages. A bar of 50 % reaches up to the label 50%."""
     # The vertical position of each label, by the share that it names. Positions are counted from
     # the top.
     y_by_share = {}
@@ -303,9 +303,9 @@ def test_curves_of_one_number_share_colour_and_marker_and_differ_in_dashes(
 def test_curves_are_to_scale(curves: tuple[str, Drawing]) -> None:
     _, chart = curves
     # The curves end at evenly spaced accuracies. `on_scale` checks that their ends are evenly
-    # spaced in the drawing, too. It returns the function from a curve's number to its vertical
-    # position.
+    # spaced in the drawing, too. It returns a function from the position of a curve in `NAMES` to
+    # the vertical position of its end.
     ends = [chart.shapes[name][-1, 1] for name in NAMES]
     y = on_scale(range(10), ends)
-    # Later curves end higher. Vertical positions are counted from the top.
+    # Later curves end higher: at a smaller vertical position, since positions count from the top.
     assert y(9) < y(0)

@@ -9,8 +9,8 @@ from common import running_script
 
 import pytest
 
-# The arguments of a kernel that Jupyter starts, and of kernels that editors start. An editor may
-# add a flag for each port.
+# Arguments with which Jupyter and editors start a kernel, the process that runs the cells of a
+# notebook. An editor may add a flag for each port.
 KERNEL_ARGUMENTS = [
     ["-f", "/home/me/.local/share/jupyter/runtime/kernel-1.json"],
     ["--ip=127.0.0.1", "--stdin=9013", '--Session.key=b"3b5f"', "--f=C:\\Temp\\tmp-1.json"],
@@ -20,7 +20,7 @@ KERNEL_ARGUMENTS = [
 
 @pytest.fixture(params=KERNEL_ARGUMENTS)
 def kernel_arguments(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let this process have the arguments of a kernel; return them."""
+    """Make this process look as if it was started with the arguments of a kernel; return them."""
     words: list[str] = request.param
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "ipykernel_launcher", *words])
     monkeypatch.setattr(sys, "argv", ["/lib/ipykernel_launcher.py", *words])
@@ -58,9 +58,9 @@ def test_in_a_kernel_percent_run_sets_the_arguments_of_the_script(
 
 
 def define_main(**names: Any) -> Callable[[], Path | None]:
-    """Return a function `main` that returns the path of the script to which it belongs.
+    """Return the function `main` of a simulated module; it returns the path of the running script.
 
-    `names` are global variables of the function's module, such as `__file__`.
+    `names` are global variables of the module, such as `__file__`.
     """
     code = "def build_parser(): ...\ndef main(): return find_script()"
     names["find_script"] = running_script.find_script

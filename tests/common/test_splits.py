@@ -46,7 +46,7 @@ def test_a_fifth_of_the_answers_is_held_out_in_the_order_of_the_file(
     assert train_header == header
     assert valid_header == header
     held_out = set(valid_rows)
-    # A fifth of 250 answers.
+    # A fifth of the 250 answers is held out.
     assert len(held_out) == 50
     assert train_rows == [row for row in rows if row not in held_out]
     assert valid_rows == [row for row in rows if row in held_out]
@@ -85,7 +85,7 @@ def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
     valid_header, *valid_rows = [line.rpartition(",")[0] for line in valid_lines]
     assert valid_header == header
     held_out = set(valid_rows)
-    # A fifth of 50 students, with five answers each.
+    # A fifth of the 50 students is held out: 10 students with five answers each.
     assert len(held_out) == 50
     assert valid_rows == [row for row in rows if row in held_out]
     assert train_rows == [row for row in rows if row not in held_out]
@@ -130,7 +130,8 @@ def test_too_few_answers_or_students_are_refused(write: Write, tmp_path: Path, t
 def test_groups_stay_together_in_folds_of_equal_size() -> None:
     group = np.random.default_rng(0).integers(0, 31, 400)
     fold = assign_folds(group, 10, seed=3)
-    # The table has a row for each fold of each group: a group in two folds would have two rows.
+    # The table has a row for each pair of a group and a fold. If a group were in two folds, it
+    # would have two rows.
     fold_of_group = pd.DataFrame({"group": group, "fold": fold}).drop_duplicates()
     assert len(fold_of_group) == 31
     assert sorted(fold_of_group.fold.value_counts()) == [3] * 9 + [4]

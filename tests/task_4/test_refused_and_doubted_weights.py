@@ -436,7 +436,7 @@ def test_training_again_with_the_changed_code_removes_the_doubt(
 def test_a_copied_package_has_a_doubt_only_if_it_was_edited(
     kit: Path, evaluate: Evaluate, tmp_path: Path, place: str
 ) -> None:
-    """A copy of a package may lie in any folder. Its score gets a doubt only if its code is edited."""
+    """A copy of a package may lie in any folder. Its score gets a doubt only after an edit."""
     package = Path(shutil.copytree(kit / "task_4/numpy", tmp_path / place))
     assert has_no_doubt(evaluate(package))
     change_code(package / "train_model.py")
@@ -469,7 +469,8 @@ def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> Non
 # for another reason: the local split was made from other answers.
 METADATA = "data/metadata/question_metadata_task_3_4.csv"
 
-# A package can be scored on the local split in four ways. Zips "by hand" hold no record of training.
+# A package can be scored on the local split in four ways. A zip "by hand" holds no record of its
+# training.
 ways_to_score = pytest.mark.parametrize(
     "way", ["package", "zip by hand", "zip with records", "package's own script"]
 )
@@ -494,7 +495,7 @@ def scoring_command(package: Path, way: str) -> list[Any]:
 def test_weights_of_other_data_are_refused_on_the_local_split(
     kit: Path, tmp_path: Path, way: str
 ) -> None:
-    """The data change after the training. The message says so, and how to train the weights again."""
+    """If data change after the training, the message says so and how to train weights again."""
     command = scoring_command(kit / "task_4/numpy", way)
     drop_last_line(kit / METADATA)
     message = fails([*command, "--output_dir", tmp_path / "output"], kit=kit)

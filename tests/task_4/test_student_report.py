@@ -21,7 +21,7 @@ from task_4_models import as_reference, load_package, plain_model
 
 PACKAGE = "task_4/item_response"
 REPORT = "task_4/student_report.py"
-# The ends of a 90 % range, as quantiles: 5 % of the draws lie below the range and 5 % above it.
+# The ends of a 90 % range, as quantiles: 5 % of the values lie below the range and 5 % above it.
 ENDS = (0.05, 0.95)
 (MODEL,) = load_package("item_response")
 
@@ -31,8 +31,9 @@ def bank_of(slopes: Any, **changes: Any) -> Bank:
     return Bank(MODEL, plain_model(MODEL, slopes, **changes))
 
 
-# The questions of the next tests have P(right) = 0.2 + 0.8 · sigmoid(SLOPE · ability). The prior of
-# the ability is standard normal, so that Bayes' rule on a grid of abilities gives the posterior.
+# In the next tests, all questions have P(right) = 0.2 + 0.8 · sigmoid(SLOPE · ability), and the
+# prior of a student's ability is standard normal. So Bayes' rule on a grid of abilities gives the
+# posterior after some answers. The tests compare it with the one that the report computes.
 SLOPE = 1.5
 ABILITIES = np.linspace(-6, 6, 2001)
 P_RIGHT = 0.2 + 0.8 / (1 + np.exp(-SLOPE * ABILITIES))
@@ -66,8 +67,8 @@ def density_after(answers: Any) -> Any:
 def sessions() -> dict[int, Session]:
     """Ask each of the three students two questions; the last ten answers of each are hidden.
 
-    Only two questions are asked, because from the third answer on the model also adapts to the
-    population of students. The integration on the grid does not do this.
+    Only two questions are asked. After the third, the model would use the answers of all students
+    to estimate another prior of the ability than the standard normal one, unlike the grid.
     """
     bank = bank_of(np.full((40, 1), SLOPE), guessing=0.2)
     # All 40 questions of the bank have the logit SLOPE · ability, so the mean logit of the bank is
@@ -96,7 +97,7 @@ def test_the_ability_after_each_answer_agrees_with_numerical_integration(
         mean = posterior_mean(ABILITIES, density)
         variance = posterior_mean((ABILITIES - mean) ** 2, density)
         share = posterior_mean(P_RIGHT, density)
-        # The tolerances allow for the model, which approximates the posterior by a normal one.
+        # The model approximates the posterior by a normal distribution. So allow small differences.
         assert step.ability == pytest.approx(mean, abs=0.03)
         assert step.error == pytest.approx(np.sqrt(variance), abs=0.03)
         assert step.share == pytest.approx(share, abs=0.01)
@@ -129,10 +130,11 @@ def test_the_draws_of_p_right_have_the_quantiles_of_the_posterior(
 def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
     sessions: dict[int, Session], student: int
 ) -> None:
-    """At each ability, the number of right answers among ten hidden answers is binomial.
+    """Given the ability, the number of right answers among ten hidden ones is binomial.
 
-    `session.hidden_counts` holds many posterior draws of this number. Their distribution must be
-    near the mean of the binomial distributions over the posterior of the ability.
+    `session.hidden_counts` holds many random draws of this number from the posterior. They must be
+    distributed like the mean of the binomial distributions, weighted by the posterior of the
+    ability.
     """
     session = sessions[student]
     density = density_after(session.steps.is_right[1:])
@@ -150,11 +152,11 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
 
 
 def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one() -> None:
-    """A test may end early, as soon as the standard error of the ability is small enough.
+    """A test of a student may end early: when the standard error of the ability is small enough.
 
-    Up to its end, such a test must equal a test of twelve questions with the same student. The
-    table `steps` of a session has a row for the time before the first question, and a row for the
-    time after each question.
+    Up to its end, it must equal a test of twelve questions with the same student. A test is a
+    session in the code. Its table `steps` has a row for the time before the first question, and a
+    row for the time after each question.
     """
     n_students, n_questions = 25, 60
     rng = np.random.default_rng(2)
@@ -187,20 +189,20 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
 @pytest.mark.parametrize(
     ("n_questions_of_file", "hidden_questions"),
     [
-        # The file has six questions that the bank lacks: 20 and 21 are hidden, 22 to 25 are asked.
+        # The file has questions 0 to 25, so 20 to 25 are not in the bank. Of these, 20 and 21 are
+        # hidden, and 22 to 25 are asked.
         (26, [18, 19, 20, 21]),
-        # The file lacks the last ten questions of the bank.
+        # The file has questions 0 to 9. It lacks questions 10 to 19 of the bank.
         (10, [8, 9]),
     ],
 )
 def test_the_ability_is_the_mean_over_the_whole_bank(
     n_questions_of_file: int, hidden_questions: list[int]
 ) -> None:
-    """A student's ability and share are means over all 20 questions of the bank.
+    """A student's ability and share are means over the questions of the bank, here 0 to 19.
 
     The bank is the set of questions that the model knows. The file of answers has more questions or
-    fewer. Answers to the questions `hidden_questions` are hidden, and these questions are never
-    asked.
+    fewer. The answers to the `hidden_questions` are hidden, and these questions are never asked.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
@@ -215,24 +217,25 @@ def test_the_ability_is_the_mean_over_the_whole_bank(
 
     # Ask the first student all questions whose answers are not hidden.
     askable = set(range(n_questions_of_file)) - set(hidden_questions)
-    # `ask` returns the session (the test) of each student, by the student's row in `reference`.
+    # `ask` returns the session (the record of the test) of each student in `rows`. These are rows
+    # of `reference`.
     sessions = ability.ask(bank, reference, "mask", rows=[0], n_questions=len(askable))
     session = sessions[0]
     # `steps` has a row for the time before the test, then a row for each question asked.
     assert set(session.steps.QuestionId[1:]) == askable
 
-    # Before any answer, nothing is known about a student. The estimate of the ability is the mean
-    # of the training students (0), and its standard error is their standard deviation (1). The
-    # expected share of right answers is their mean share.
+    # Before any answer, a student counts as any one of the training students. The estimate of the
+    # ability is the mean of their abilities (0), and its standard error is the standard deviation
+    # of their abilities (1). The expected share of right answers is the mean of their shares.
     before_answers = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert before_answers == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
 
-    # There is a probability for each of the 20 questions of the bank, and each draw of the
-    # probabilities has 20 numbers too.
+    # `probability` has P(right) of each of the 20 questions of the bank. So has each row of
+    # `draws`, which are random draws from the posterior.
     assert session.probability.shape == (20,)
     assert session.draws.shape[1:] == (20,)
-    # All hidden answers count, even answers to questions that the bank lacks. `hidden_counts` has
-    # the number of right hidden answers in each random draw. In some draws, all are right.
+    # All hidden answers count, even answers to questions that the bank lacks. `hidden_counts` has a
+    # number for each random draw: how many hidden answers are right. In some draws, all are right.
     assert len(session.hidden_truth) == len(hidden_questions)
     assert session.hidden_counts.max() == len(hidden_questions)
 
@@ -248,7 +251,7 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Played:
-    """The trained bank of questions, and its test of every student of the local split."""
+    """The trained bank of questions, and the session (test) of every student of the local split."""
 
     bank: Bank
     session_by_student: dict[int, Session]
@@ -256,7 +259,7 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played(kit: Path) -> Played:
-    """Test every student of the local split with ten questions."""
+    """Let the trained model ask every student of the local split ten questions."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
@@ -265,9 +268,9 @@ def played(kit: Path) -> Played:
 
 
 def test_the_report_asks_what_the_evaluation_asks(kit: Path, played: Played) -> None:
-    """The evaluation of this package has written the questions that it asked to a CSV file.
+    """The report asks a student the same questions as the evaluation of the package, in this order.
 
-    The report asks the same questions in the same order.
+    The evaluation has written its questions to a CSV file.
     """
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     asked: list[int] = []
@@ -310,7 +313,7 @@ class Report:
     page: Page
     session: Session
     bank: Bank
-    # The table mastery.csv, which the report on this student and another one has written.
+    # The table mastery.csv, which the script has written in the run for two students.
     mastery: pd.DataFrame
 
     @property
@@ -328,8 +331,8 @@ class Report:
 def report(kit: Path, played: Played, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return the report on one student.
 
-    The page of the student is written twice: together with the page of another student, then alone.
-    The page must be the same both times.
+    The script runs twice, first for two students and then for this student alone. It must write
+    the same page of the student both times.
     """
     sessions = played.session_by_student
     # Any two students will do.
@@ -392,7 +395,7 @@ def test_the_page_compares_the_ability_with_the_training_students(report: Report
     """
     last = report.session.steps.iloc[-1]
     # The student's 90 % range of ability reaches from 1.645 standard errors below the mean to 1.645
-    # standard errors above it. The lower end, the mean and the upper end:
+    # standard errors above it. Put its lower end, the mean and its upper end into an array.
     low_mean_high = last.ability + np.array([-1.645, 0, 1.645]) * last.error
     # The abilities of the training students are standard normal. So the normal distribution
     # function gives the share of the training students whose ability is lower.
@@ -409,9 +412,9 @@ def test_the_page_compares_the_ability_with_the_training_students(report: Report
 
 
 def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
-    """The page compares the hidden answers of the student with their predictions.
+    """The page tells how many hidden answers of the student the model has predicted right.
 
-    It counts the right predictions, and separately the right predictions among unsure ones.
+    It also counts these among the unsure predictions, with probabilities between 40 % and 60 %.
     """
     p_right = report.session.hidden_probability
     is_prediction_right = report.is_prediction_right
@@ -444,13 +447,13 @@ def test_the_page_counts_the_hidden_answers_by_prediction_and_outcome(report: Re
 
 
 def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
-    """The chart has a mark for each question asked, and the table has a row.
+    """The chart has a mark for each question asked, and the table has a row for each.
 
     Both show the ability after the answer. The table also shows the subject, P(right) before the
     answer, the outcome, and the share of the bank that the student is expected to answer correctly.
-    The format option z shows a rounded -0.00 as 0.00.
     """
     subjects = metadata.name_subjects(kit / "data/metadata", np.arange(report.bank.n_questions))
+    # In the formats below, z writes a rounded -0.00 as 0.00, as the page does.
     expected_titles = []
     expected_rows = []
     for number, step in enumerate(report.asked.itertuples(), start=1):
@@ -489,9 +492,9 @@ class Subject:
 def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> list[Subject]:
     """Return the subjects of a level of the tree of subjects that have at least `fewest` questions.
 
-    The subjects are in the order of the page: first the subject in which the student is expected to
-    answer the smallest share of the questions correctly. Among equal subjects, the share of the
-    average student decides, and then the name.
+    The subjects are in the order of the page, by the share of their questions that the student is
+    expected to answer correctly, the smallest share first. If these shares are equal, the share of
+    the average student decides, and then the name.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
     # The SubjectId of a question is a list, such as "[3, 71]". Make a row for each question and
@@ -579,7 +582,8 @@ def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> No
     table = report.mastery
     assert table.UserId.nunique() == 2
     rows_of_student = table[table.UserId == report.student]
-    # All areas of mathematics (level 1), and the topics (level 2) that have at least 5 questions.
+    # The table has all areas of mathematics (level 1), and the topics (level 2) with at least 5
+    # questions.
     subjects = expected_subjects(kit, report, level=1, fewest=1)
     subjects += expected_subjects(kit, report, level=2, fewest=5)
     subject_by_name = {subject.name: subject for subject in subjects}
@@ -587,7 +591,7 @@ def test_a_table_has_the_shares_of_all_students(kit: Path, report: Report) -> No
     for row in rows_of_student.itertuples():
         subject = subject_by_name[row.Name]
         assert row.Share == pytest.approx(subject.share_of_student, abs=1e-4)
-        # Each posterior draw of P(right) gives a share. ENDS are the quantiles 0.05 and 0.95.
+        # Each draw of P(right) from the posterior gives a share; ENDS are the ends of its range.
         drawn_shares = report.session.draws[:, subject.questions].mean(axis=1)
         low, high = np.quantile(drawn_shares, ENDS)
         assert (row.Low, row.High) == pytest.approx((low, high), abs=1e-4)
@@ -609,8 +613,8 @@ class PrivateStudent:
     student: int
     # The answers of the private phase.
     answers: pd.DataFrame
-    # The script and its flags. They name the mask IsTarget_4, the column that says which answers
-    # are hidden.
+    # The script and its flags. One flag names the mask IsTarget_4, a column of the answers that
+    # says which of them are hidden.
     command: list[Any]
     # The page that the script writes.
     page: Path
@@ -618,7 +622,7 @@ class PrivateStudent:
 
 @pytest.fixture
 def private_student(kit: Path, tmp_path: Path) -> PrivateStudent:
-    """Copy the answers of the private phase to a folder without metadata."""
+    """Copy the answers of the private phase to a folder without metadata; choose one student."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
     answers = pd.read_csv(tmp_path / name)
@@ -718,9 +722,10 @@ def package(kit: Path, tmp_path: Path) -> Path:
 
 
 def expect_refusal(kit: Path, package: Path, student: int, pattern: str) -> None:
-    """Ask for a report by a package; the script must refuse, and write nothing.
+    """Run the script with a package whose model it must refuse; check that it writes no report.
 
-    `pattern` is a regular expression for the message.
+    The script is to report on the student `student`. `pattern` is a regular expression for the
+    message that it must print.
     """
     output = package.with_name("output")
     flags = ["--package", package, "--student", student, "--output_dir", output]
@@ -747,7 +752,10 @@ def test_a_package_with_damaged_weights_is_refused(
 def test_a_package_that_knows_the_student_is_refused(
     kit: Path, package: Path, first_student: int
 ) -> None:
-    """The package is trained on all students, including those of the local split."""
+    """A report is refused if the model has learned from answers of the student.
+
+    Here the package is trained on all students, including those of the local split.
+    """
     succeeds([package / "train_model.py"], kit=kit)
     fault = r"its model is trained on UserId .*`train_model.py --local`"
     expect_refusal(kit, package, first_student, fault)

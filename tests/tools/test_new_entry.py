@@ -93,7 +93,7 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """The copy names its source only in the docstring. The tool prints commands for the copy.
+    """The copy names the copied script only in its docstring. The tool prints commands for it.
 
     In a related challenge, the first command splits the data. In a task, no command does, although
     the folder of the task also has the script local_data_split.py.
@@ -109,7 +109,7 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
 
     copy = new_entry.copy_model(folder, model, new_name)
 
-    # The name of the source is in the docstring, and nowhere else.
+    # The name of the copied script occurs once in the copy: in its docstring.
     assert copy.read_text().count(script.stem) == 1
     listed = [command for command, _ in new_entry.commands(task, copy)]
     for begin in (f"python {task}/{new_name}.py", f"python {task}/local_evaluation.py"):
@@ -130,7 +130,7 @@ def enclosing_function(tree: ast.Module, line: int) -> ast.FunctionDef:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> None:
-    """A user replaces the marked block of a sample model by a model of their own.
+    """In a sample model, two comments mark a block that users replace by a model of their own.
 
     The comment at the beginning of the block says which names the user's block must define
     (`Out: …`) or what it must return (`Return: …`), because later code needs them. `listed_names`
@@ -151,7 +151,7 @@ def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> N
 
 @dataclass(frozen=True)
 class MarkedBlock:
-    """The marked block of a sample model."""
+    """The block of a sample model that users replace by a model of their own."""
 
     # The numbers of the two lines that mark the beginning and the end, counted from 1.
     begin: int
@@ -167,7 +167,7 @@ class MarkedBlock:
 
     @property
     def listed_names(self) -> set[str]:
-        """The names in the sentence of the comment that begins with "Out"."""
+        """The names that the block's comment lists after "Out:", in the same sentence."""
         sentence, _, _ = self.comment.partition("Out")[2].partition(". ")
         return set(re.findall(r"`(\w+)`", sentence))
 
@@ -187,7 +187,7 @@ class MarkedBlock:
 
 
 def read_marked_block(script: Path) -> MarkedBlock:
-    """Find the marked block in a script."""
+    """Find the block between the two comments that mark it in a sample model."""
     text = script.read_text(encoding="utf-8")
     lines = text.splitlines()
 
@@ -207,9 +207,10 @@ START = ["-m", "tools.new_entry"]
 def test_the_command_copies_the_shortest_model_of_a_challenge_and_prints_commands_for_it(
     tmp_path: Path,
 ) -> None:
-    """The test reads the printed commands, but does not run them.
+    """The tool copies a sample model of a related challenge, and prints commands for the copy.
 
-    The commands that the tool prints for tasks are run by tests/test_write_your_own_entry.py.
+    The test reads these commands, but does not run them. (tests/test_write_your_own_entry.py runs
+    those that the tool prints for tasks.)
     """
     kit = copy_kit(tmp_path / "kit")
     out = succeeds([*START, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)

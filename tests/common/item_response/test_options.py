@@ -13,10 +13,10 @@ from planted_contexts import TEST, TRAIN, UNKNOWN, assert_calibrated, fit_option
 
 
 def fit_two_questions() -> ItemResponseOptions:
-    """Fit six answers to question 5 and two to question 9.
+    """Fit a model to six answers to question 5 and two answers to question 9.
 
-    Question 5: option 3 is right; option 1 is chosen most often, then 4, then 2. Question 9: option
-    2 is right.
+    In question 5, option 3 is right, and the wrong options 1, 4 and 2 are chosen 3, 2 and 1 times.
+    In question 9, option 2 is right, and is chosen twice.
     """
     option = np.array([1, 1, 1, 4, 4, 2, 2, 2])
     question = np.array([5, 5, 5, 5, 5, 5, 9, 9])
@@ -38,12 +38,13 @@ def test_an_option_that_was_never_chosen_is_not_impossible() -> None:
 
 def test_an_unknown_question_has_the_shares_of_all_answers() -> None:
     p = fit_two_questions().predict_proba([99, 0], [1, 1])
-    # Options 1 to 4 were chosen 3, 3, 0 and 2 times. One more choice of each option is added.
+    # Over both questions, options 1 to 4 were chosen 3, 3, 0 and 2 times. The model adds one choice
+    # of each option, so that no option gets the probability 0.
     assert_allclose(p, np.array([[4, 4, 1, 3]] * 2) / 12, atol=1e-6)
 
 
 def test_attributes_have_a_row_for_each_stage() -> None:
-    """An answer with four options is modelled in three stages, each with its own parameters.
+    """The choice among four options is modelled in three stages, each with its own parameters.
 
     The first stage decides whether the answer is right. The second one decides whether a wrong
     answer is the most popular wrong option, and the third one chooses among the other two.
@@ -73,7 +74,7 @@ def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
     is_wrong = option != right_option
 
     def p_of_wrong_option(p: np.ndarray) -> float:
-        """Return the mean probability of the chosen wrong options, given a wrong answer.
+        """Return the mean probability of the chosen option over wrong answers, given "wrong".
 
         `p` has a row for each answer, and a column for each option from 1.
         """
@@ -111,10 +112,11 @@ class MixedAnswers:
 
 
 def draw_mixed() -> MixedAnswers:
-    """Draw answers of 200 students to questions of two, four and six options, three of each.
+    """Draw answers of 200 students to nine questions: three each with two, four and six options.
 
-    Half of the answers are right; option 1 is right. Among wrong answers, option 2 is chosen three
-    times as often as option 3, option 3 three times as often as option 4, and so on.
+    Option 1 is right in every question, and is chosen in half of the answers. Among wrong answers,
+    option 2 is chosen three times as often as option 3, option 3 three times as often as option 4,
+    and so on.
     """
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(200 * 9), 9)
@@ -141,9 +143,9 @@ def draw_mixed() -> MixedAnswers:
 
 
 def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None:
-    """Options that a question lacks get the probability 0, also from a saved model.
+    """Options that a question lacks get the probability 0, also from a model that was saved.
 
-    The probabilities of the other options are about their shares in the answers.
+    The probabilities of the other options are near the shares with which they are chosen.
     """
     answers = draw_mixed()
     student = answers.student
@@ -163,19 +165,20 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     model.save(tmp_path / "model.npz")
     saved = ItemResponseOptions.load(tmp_path / "model.npz")
     assert_array_equal(saved.predict_proba(student, question), p)
-    # In questions of six options, the wrong ones have the shares 81, 27, 9, 3 and 1 of 121. With
-    # 300 wrong answers, a share has a standard error of at most 0.028; four of these are allowed.
+    # In questions of six options, wrong answers are distributed over the wrong options as 81 to 27
+    # to 9 to 3 to 1. Among 300 wrong answers, a share has a standard error of at most 0.028. Four
+    # standard errors are allowed.
     p_wrong = p[answers.n_options == 6].mean(axis=0)[1:]
     expected_shares = np.array([81, 27, 9, 3, 1]) / 121
     assert_allclose(p_wrong / p_wrong.sum(), expected_shares, atol=0.11)
 
 
 def test_a_question_of_two_options_learns_nothing_at_the_second_stage() -> None:
-    """The model decides on an option in stages.
+    """The model describes the choice of an option in stages.
 
-    At stage 0, it decides whether the option is the right one. At stage 1, it decides whether it is
-    the most popular wrong one, and so on. Questions of two options are decided at stage 0 and have
-    no answers at stage 1. So their slopes at stage 1 all stay at the mean of the prior.
+    Stage 0 decides whether the answer is right, and stage 1 whether a wrong answer is the most
+    popular wrong option, and so on. A question of two options is decided at stage 0, and has no
+    answers at stage 1. So its slopes at stage 1 stay at the mean of the prior.
     """
     answers = draw_mixed()
     model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
