@@ -8,12 +8,12 @@ import pytest
 
 
 def on_linux(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on every system but Linux; the reason is "only Linux has `needs`"."""
+    """Return a decorator that skips a test on every system but Linux, which has what it `needs`."""
     return pytest.mark.skipif(sys.platform != "linux", reason=f"only Linux has {needs}")
 
 
 def on_unix(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on Windows; the reason is "Windows has no `needs`"."""
+    """Return a decorator that skips a test on Windows, which lacks what it `needs`."""
     return pytest.mark.skipif(sys.platform == "win32", reason=f"Windows has no {needs}")
 
 

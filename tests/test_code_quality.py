@@ -49,7 +49,7 @@ def test_common_names_no_related_challenge() -> None:
 
 
 def test_every_folder_in_common_is_a_package() -> None:
-    """Every folder has a file `__init__.py`. Without it, an installed kit would lack the folder."""
+    """Each folder with Python files has a file `__init__.py`, or an installed kit would lack it."""
     for path in python_files("common"):
         assert (path.parent / "__init__.py").exists(), path.parent
 
@@ -76,8 +76,7 @@ SCRIPTS = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*"
 
 def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
     folders = {path.parent for path in SCRIPTS}
-    # The kit has 14 folders of scripts. If the patterns of `SCRIPTS` missed a folder, this test
-    # would not look there.
+    # The kit has 14 folders of scripts. This check fails if the patterns of `SCRIPTS` miss one.
     assert len(folders) == 14
     # A user may also start a tool by its path, so the folder tools/ needs the file too.
     folders.add(ROOT / "tools")
@@ -86,7 +85,7 @@ def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
 
 
 def test_every_script_imports_the_kit_before_any_library() -> None:
-    """The kit, if it is imported first, names a missing library in one line without a traceback."""
+    """If the kit is imported first, it can report a missing library in one line."""
     for path in SCRIPTS:
         names = top_level_imports(path)
         not_of_python = [name for name in names if name not in sys.stdlib_module_names]

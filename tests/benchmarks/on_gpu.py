@@ -26,7 +26,7 @@ import torch
 from sample_models_at_full_size import measure
 
 ENTRY = Path(__file__).parent / "gpu_entry"
-# GiB of address space for the entry. CUDA reserves far more of it than the memory that it uses.
+# Limit of the entry's address space, in GiB. CUDA reserves far more address space than it uses.
 MEMORY_LIMIT = 512
 
 
@@ -72,9 +72,9 @@ def print_partial_vae(data_dir: Path) -> None:
 def print_entry(data_dir: Path, entry: Path) -> None:
     """Train an entry of task 4 on the GPU; print its scores on the GPU and on the processor.
 
-    The entry predicts the outcome of the majority, so its training only counts answers. The file
-    model_task_4_device.txt tells the entry whether to predict on the GPU or on the processor. The
-    weights are the same.
+    The entry predicts the more frequent outcome of each question, so its training only counts
+    answers. It plays twice with the same weights. The file model_task_4_device.txt tells it whether
+    to predict on the GPU or on the processor.
     """
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     shutil.copytree(ENTRY, entry)
@@ -90,7 +90,10 @@ def print_entry(data_dir: Path, entry: Path) -> None:
 
 
 def save_answer_counts(train: Path, entry: Path) -> None:
-    """Count the answers and right answers of every question on the GPU; save the GPU's tensors."""
+    """Count the answers and right answers of every question on the GPU; save the counts from there.
+
+    The saved tensors say that they belong on a GPU. So an entry must move them to a processor.
+    """
     answers = read_answers(train)
     question = torch.tensor(answers["QuestionId"].to_numpy(), device="cuda").long()
     is_right = torch.tensor(answers["IsCorrect"].to_numpy(), device="cuda").float()
@@ -100,7 +103,7 @@ def save_answer_counts(train: Path, entry: Path) -> None:
 
 
 def play(entry: Path, data_dir: Path) -> str:
-    """Play an entry with the public students; return the line with its score."""
+    """Score an entry on the students of the public phase; return the line with its score."""
     with tempfile.TemporaryDirectory() as output:
         command = [sys.executable, str(layout.ROOT / "task_4/local_evaluation.py"), str(entry)]
         command += ["--phase", "public", "--input_dir", str(data_dir / layout.TEST_DIR.name)]

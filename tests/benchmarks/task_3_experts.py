@@ -232,7 +232,7 @@ def median_advised(n_further: list[int | None], p_count: FloatArray) -> int:
 
 
 def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, float]:
-    """Return the probabilities that a sign test prefers the better and the worse ranking.
+    """Return two probabilities: that a sign test prefers the better ranking, or the worse one.
 
     Experts have judged `n` pairs of questions. On `count` of these, they prefer the better ranking.
     They then judge `further` more pairs, and on each prefer the better ranking with probability

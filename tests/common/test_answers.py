@@ -38,8 +38,8 @@ def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
         assert np.array_equal(answers[name], values)
 
 
-# The second row is called right, but the chosen option is wrong. The third row is called wrong, but
-# the chosen option is right.
+# In the second row, IsCorrect is 1, but the chosen option is wrong. In the third row, IsCorrect is
+# 0, but the chosen option is right.
 CONTRADICTING = HEADER + "5,9,100,1,2,2\n6,9,101,1,1,4\n7,9,102,0,1,1\n"
 
 
@@ -70,9 +70,10 @@ def test_a_pair_that_occurs_twice_is_refused(write: Write) -> None:
 def test_repeats_of_rounded_ids_are_told_apart(
     write: Write, first_id: str, is_rounded: bool
 ) -> None:
-    """If all repeated UserIds end in zeros, they may be rounded, and the message says so.
+    """The message about repeated answers guesses the reason from their UserIds.
 
-    Otherwise, the file may hold its answers twice.
+    If all these UserIds end in zeros, perhaps different ids were rounded to the same id. Otherwise,
+    the file may hold its answers twice.
     """
     rows = "".join(f"5,{int(first_id) + 1000 * k},{k},1,2,2\n" for k in range(3))
     with pytest.raises(InputError, match=rf"UserId {first_id} .*\(3 repeated rows\)") as raised:

@@ -10,8 +10,8 @@ from conftest import ROOT
 from platforms import on_linux, on_unix
 from run_scripts import Done, run_process
 
-# A script that prints, writes a file while it prints, and prints again. If stdout is closed, the
-# next opened file could get stdout's number, 1. The printed text would then go into that file.
+# A script that prints before, while and after it writes a file. If a script starts with a closed
+# stdout, the file could get stdout's descriptor, 1, and printed text would go into the file.
 SCRIPT = """
 import os, sys
 from pathlib import Path
@@ -46,7 +46,8 @@ def assert_written(script: Path) -> None:
     assert written == "0.7 ± 0.1\n"
 
 
-# Environments in which Python does not print UTF-8, each with the line that the script then prints.
+# Environment variables with which Python does not print UTF-8. Each entry of `ENCODINGS` has such
+# variables, and the first line that `SCRIPT` must then print.
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 AS_ESCAPES = rb"score 0.7 \xb1 0.1, \u56e2\u961f"
 ENCODINGS = [
@@ -96,8 +97,8 @@ def test_a_name_in_utf_8_is_the_same_in_a_locale_of_ascii(script: Path) -> None:
 
 def run_in_shell(script: Path, redirections: str) -> Done:
     """Run the script with redirections of a shell, such as `>&-`, which closes stdout."""
-    # "sh" replaces "$0" by Python's path and "$1" by the script's path, whatever characters they
-    # hold. `redirections` is pasted into the command, so that the shell obeys it.
+    # The shell replaces "$0" by Python's path and "$1" by the script's path, whatever characters
+    # these hold. `redirections` is a part of the command itself, so that the shell obeys it.
     command = ["sh", "-c", f'exec "$0" "$1" {redirections}', sys.executable, str(script)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
@@ -149,7 +150,7 @@ def test_a_reader_that_has_ended_loses_no_result(script: Path, name: str) -> Non
     """
     reading_end, writing_end = os.pipe()
     os.close(reading_end)
-    # The test reads both streams, except the stream `name`, which nobody can read.
+    # Let nobody read the stream `name`: its pipe has no reading end. The test reads the other one.
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams[name] = writing_end
     command = [sys.executable, str(script)]

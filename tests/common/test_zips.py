@@ -41,8 +41,8 @@ def test_a_zip_of_either_method_is_read_up_to_the_limit(tmp_path: Path, method: 
 def forge_size(path: Path, stated: int) -> None:
     """Let a zip state a false size of its only file, which consists of zero bytes.
 
-    The headers get the size `stated`, and the checksum of `stated` zero bytes. Both numbers stand
-    in the local header, at the beginning of the zip, and in the central header, towards the end.
+    The headers of the zip get the size `stated`, and the checksum of that many zero bytes. Both
+    numbers are in the local header, at the beginning, and in the central header, towards the end.
     The checksum begins at byte 14 of the local header and at byte 16 of the central header. The
     size begins 8 bytes after the checksum. Each number has 4 bytes.
     """
@@ -79,8 +79,8 @@ def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
     finally:
         tracemalloc.stop()
 
-    # Unpacking may take up to four times the limit. The zip itself also takes memory, as much as
-    # its contents if it is not compressed (ZIP_STORED).
+    # Unpacking may take up to four times the limit. The zip itself is also in memory. If it is not
+    # compressed (ZIP_STORED), it is as large as its contents.
     assert peak < 4 * limit + path.stat().st_size
     if stated is not None:
         # With a limit that is large enough, the false size is noticed.
@@ -93,8 +93,8 @@ def test_a_zip_bomb_takes_no_more_memory_than_the_limit(
     ("members", "expected"),
     [
         ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv), expected only {NAME}"),
-        # The name begins with a control sequence (escape, [2J), which would clear a terminal. The
-        # message shows it escaped.
+        # The name of the file begins with the control sequence that clears a terminal. The message
+        # must show it as the harmless text \x1b[2J.
         ({"\x1b[2J.txt": b"x"}, r"holds \x1b[2J.txt, expected"),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
     Either the zip is refused, or the change does not matter (a changed date, for example) and the
     zip still holds the same table. `faults_of_changed_bytes` checks this.
     """
-    # The table is short, to save time: each byte of the zip is changed.
+    # The table is short to save time, since the zip is read once for each of its bytes.
     table = write_ids(40)
     faults = []
     for method in METHODS:

@@ -9,7 +9,7 @@ from conftest import copy_kit, succeeds
 from question_files import SPLITS
 from run_scripts import ROOT
 
-# Tests import the modules of the challenges, as the challenges' scripts do.
+# Scripts of a challenge import modules from their own folder. Let the tests import these, too.
 sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir()) if path.is_dir()]
 
 

@@ -4,8 +4,8 @@ import sys
 
 from run_scripts import ROOT
 
-# Add the folder task_2 to the search path only for this import. Its sample models have the same
-# names as those of other folders, so a test could otherwise import the model of the wrong folder.
+# Add the folder task_2 to the search path for modules only during this import. The sample models of
+# all tasks have the same names, so a test could otherwise import a model of the wrong task.
 sys.path.append(str(ROOT / "task_2"))
 import misconceptions  # noqa: F401
 

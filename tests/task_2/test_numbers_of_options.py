@@ -29,8 +29,8 @@ MODELS = {
     "partial_vae": ["--steps", 60],
     "item_response": ["--dimensions", 2],
     "gradient_boosting": ["--features", "rates", "distractors"],
-    # With 1,000 or more training answers, the item response model of the blend would try several
-    # settings, which would take most of the time of the test.
+    # The blend gets only 900 training answers. With 1,000 or more, its item response model would
+    # try several settings, which would take most of the time of the test.
     "blend": ["--models", "item_response", "--train_data", FEW_TRAIN],
 }
 
@@ -77,9 +77,9 @@ def check_evaluation(split: Path, submission: Path, probabilities: Path) -> None
     chosen_option = valid["AnswerValue"].to_numpy()
     predicted = pd.read_csv(submission)["AnswerValue"].to_numpy()
     expected_score = (predicted == chosen_option).mean()
-    # About half of the answers are right, so a model that always predicts the right option scores
-    # about 0.5. Random predictions score 1 / m for questions with m options; the mean over m = 2 to
-    # 8 is 0.25. With 672 answers, a score has a standard error of 0.02.
+    # A model that always predicts the right option scores about 0.5, since about half of the
+    # answers are right. Random predictions would score 1 / m on questions with m options, which is
+    # 0.25 on average over m = 2 to 8. With 672 answers, a score has a standard error of 0.02.
     assert expected_score > 0.4
     p = read_probabilities(probabilities, 2).at(valid, submission)
     # Column 0 is option 1, so an option minus 1 is its column.

@@ -375,6 +375,7 @@ def test_a_record_of_an_earlier_version_names_no_files_and_raises_no_doubt(
 def test_a_record_that_names_no_files_or_is_damaged_explains_no_weights(
     kit: Path, evaluate: Evaluate, files: dict[str, Any]
 ) -> None:
+    """A record of training covers only the weights that it lists under "files"."""
     package = kit / "task_4/numpy"
     record = json.loads((package / weights.TRAINING).read_text())
     record["files"] = files

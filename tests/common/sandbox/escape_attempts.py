@@ -50,8 +50,8 @@ class Attempt:
 
     # The Python expression that makes the attempt.
     expression: str
-    # What the machine may lack, such as a privilege; without it, the expression fails even without
-    # isolation. Empty if the expression needs nothing that a machine may lack.
+    # What the expression needs, such as a privilege, if some machines lack it. Where it is missing,
+    # the expression fails even without isolation. Empty if every machine has all that is needed.
     needs: str = ""
     # Landlock is the Linux kernel's control of access to files, and in later versions also to
     # networks and signals. This is the first version that blocks the expression; None if no version
@@ -68,19 +68,19 @@ class Allowed:
 
     # The Python expression that must succeed.
     expression: str
-    # The field of `Protections` without which the expression does not work, or "" if it always
-    # works. For example, an entry may list /dev/shm only with a file system root of its own, where
-    # /dev/shm is an empty folder.
+    # The protection (field of `Protections`) that the expression needs to work, or "" if it always
+    # works. For example, an entry may list /dev/shm only if it has a file system root of its own
+    # ("root"), in which /dev/shm is an empty folder.
     only_with: str = ""
 
 
 def names_to_read_answers(folder):
-    """Return the names that an expression may use to try to read the answers."""
+    """Return the variables of an expression that tries to read the answers, by name."""
     return {**globals(), "file": f"{folder}/answers.csv", "folder": folder, **OUTSIDE}
 
 
 def names_to_do_damage(target):
-    """Return the names that an expression may use if it does not try to read the answers.
+    """Return the variables of an expression that does not try to read the answers, by name.
 
     `target` is the folder to damage, which holds a file and a folder. The name `new` is a path in
     this folder at which nothing exists.
@@ -90,7 +90,10 @@ def names_to_do_damage(target):
 
 
 def prepare(folder):
-    """Write the answers as a module, a zipped module and a database, for attempts to read these."""
+    """Write the answers in further formats that expressions try to read.
+
+    These are a Python module, a module in a zip, and a database.
+    """
     code = f"FIRST = {SECRET!r}\n"
     Path(f"{folder}/answers.py").write_text(code)
     with zipfile.ZipFile(f"{folder}/answers.zip", "w") as archive:
@@ -172,8 +175,8 @@ def by_multiprocessing(method, path):
 
 # --- Attempts to read the answers by Python's own file functions ---
 #
-# The protections of the system refuse these attempts. Where the system protects no files, a guard
-# in Python's file functions refuses them.
+# The protections of the operating system refuse these attempts. Where it cannot protect files, the
+# kit's guard refuses them: it watches Python's file functions in the entry's process.
 
 READ_BY_PYTHON = [
     Attempt("open(file).read()"),
@@ -328,8 +331,8 @@ def changed(_changing, path, name, value):
     """Raise an error unless the attribute `name` of a file, such as `st_mode`, equals `value`.
 
     The first argument is an expression that changes the attribute. Python evaluates it before the
-    call; its value is not used, because a filter of system calls may pretend success without
-    changing the file.
+    call. It may seem to succeed although the file is unchanged, because the filter of system calls
+    (seccomp) may pretend success. So its value is not used, and the file is checked instead.
     """
     now = getattr(os.stat(path), name)
     if now != value:
@@ -561,8 +564,8 @@ TABLES = {
 def evaluate(expression, names):
     """Return the value of an expression, or the error that it raises.
 
-    An expression that hangs ends in a timeout error after 30 seconds, so that the next expressions
-    run.
+    If the expression takes longer than 30 seconds, the result is a timeout error, so that the next
+    expressions can run.
     """
     try:
         return concurrent.futures.ThreadPoolExecutor().submit(eval, expression, names).result(30)
@@ -606,7 +609,7 @@ def try_all(tables, folder, targets, outside):
         reads_answers = table in ("READ_BY_PYTHON", "READ_BY_SYSTEM")
         must_yield_secret = reads_answers or table == "FIND_MESSAGE"
         for number, attempt in enumerate(TABLES[table]):
-            # The variables that the expression may use.
+            # Choose the variables that the expression may use, by name.
             if reads_answers:
                 names = names_to_read_answers(folder)
             else:

@@ -14,19 +14,19 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
-# `do_all` prints the results on a line that begins with this text.
+# `do_all` prints the results of all functions on a line that begins with this text.
 MARK = "results of the workers: "
 START_METHODS = ("fork", "spawn", "forkserver")
 
 
 def uses_memory(_=None):
-    """Return whether this process can read how much memory it uses, as psutil does."""
-    # The second field counts the pages of memory.
+    """Return whether this process can read how much memory it uses, as the library psutil does."""
+    # The second number in this file is the number of memory pages in use.
     return int(Path("/proc/self/statm").read_text().split()[1]) > 0
 
 
 def fill(name):
-    """Write to memory that another process has made."""
+    """Write the number 7 to shared memory of this name, which another process has made."""
     memory = SharedMemory(name)
     memory.buf[0] = 7
     memory.close()
@@ -135,7 +135,7 @@ def by_many_threads():
 
 
 def by_shell():
-    """Let a shell pass the output of one command to another as a file name, such as /dev/fd/63."""
+    """Let a shell join two commands by a pipe that the second one opens as a file (/dev/fd/63)."""
     command = ["bash", "-c", "cat <(echo joined) > /dev/stdout"]
     return subprocess.run(command, capture_output=True, text=True).stdout == "joined\n"
 

@@ -108,13 +108,14 @@ def test_the_message_about_a_misdeed_has_one_line(
 def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The entry prints its arguments, module paths, environment and working folder.
+    """The entry prints its arguments, module paths, environment variables and working folder.
 
-    These name neither the file nor the folder of the hidden answers. The user's own environment
-    names both.
+    None of these may name the file or the folder of the hidden answers. To make this hard, the
+    environment of the process that starts the entry names both.
     """
     answers = setting.reference
-    # The user has changed to the folder of the answers, which a shell records in PWD and OLDPWD.
+    # Act as if the user had changed to the folder of the answers in a shell. A shell writes the
+    # current and the last folder into the variables PWD and OLDPWD.
     folder = answers.parent
     monkeypatch.setenv("REFERENCE", str(answers))
     monkeypatch.setenv("PWD", str(folder))
@@ -124,7 +125,7 @@ def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
 
     played = play_all(with_entry(setting, __init__=print_all), STUDENTS)
 
-    # The environment has been printed: its variable PATH, which Windows may write as Path.
+    # Check that the entry has printed its environment, which has a variable PATH (on Windows Path).
     assert "'path'" in played.output.lower()
     assert answers.name not in played.output
     assert str(folder) not in played.output
@@ -201,12 +202,13 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
 ) -> None:
     """The entry starts processes that sleep, and then ends in one of three ways (`last_line`).
 
-    The processes keep the pipes of the entry open. The evaluator reads these pipes, but must not
-    wait until the processes close them.
+    The sleeping processes inherit the entry's output pipes and keep them open. The process that has
+    started the entry reads these pipes. It must not wait until they are closed, and it must end the
+    sleeping processes.
     """
     monkeypatch.setattr(protections, "ALL", allowed_protections)
-    # This number of seconds stands in the command lines of the processes that the entry starts. No
-    # other process sleeps for exactly this time, so `find_processes` can look for the number.
+    # The entry starts processes that sleep for this number of seconds, so the number is in their
+    # command lines. No other process has exactly this number, so `find_processes` can look for it.
     seconds = f"60.{time.time_ns()}"
     code = START_PROCESSES.replace("SECONDS", seconds) + last_line
     entry = with_entry(setting, predict=code)
@@ -223,9 +225,9 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
 
 
 def find_stderr_pipe(working_folder: Path) -> Path:
-    """Return the pipe of an entry's stderr, by its path in /proc.
+    """Return the path in /proc of the pipe to which an entry writes its stderr.
 
-    The command lines of the entry's processes contain the parent of its working folder. Only one of
+    The entry's processes have the parent of its working folder in their command lines. Only one of
     these processes has a pipe as its stderr.
     """
     pipes = []
@@ -258,8 +260,8 @@ def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Se
         assert time.monotonic() - started < ENDS_WITHIN
 
 
-# Code of an evaluator, a process that starts an entry. It copies the entry's files from the folder
-# in its first argument.
+# Code of a process that starts an entry, here called the evaluator. Its first argument is the
+# folder from which it copies the entry's files.
 EVALUATOR = """import pathlib, sys
 import shutil
 from common.sandbox import IsolatedEntry
@@ -272,15 +274,14 @@ IsolatedEntry(copy_files, pathlib.Path("none")).__enter__()
 def test_an_entry_and_its_folder_go_when_the_evaluator_is_killed(
     setting: Setting, tmp_path: Path
 ) -> None:
-    """If the evaluator is killed, the entry's own processes must remove the entry's files and end.
+    """The process that starts an entry, the evaluator, also ends it and removes its files.
 
-    The evaluator is the process that has started the entry, and would otherwise do this. The test
-    starts an evaluator with an entry that sleeps, waits until the entry runs, and kills the
-    evaluator.
+    If the evaluator is killed, the entry's own processes must do this. The test starts an evaluator
+    with an entry that sleeps, waits until the entry runs, and kills the evaluator.
     """
     sleep = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
     setting = with_entry(setting, __init__=sleep)
-    # The evaluator makes the folder of the entry's files in this folder.
+    # In this folder, the evaluator makes a folder with the entry's files.
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     evaluator = subprocess.Popen(

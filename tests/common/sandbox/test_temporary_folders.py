@@ -16,7 +16,8 @@ import pytest
 from isolated_entries import ALL_PROTECTIONS, LANDLOCK, isolate, limit_protections
 from platforms import on_linux
 
-# This entry uses its temporary folder, and tries what it may not do.
+# This entry writes to its temporary folder and its own folder, which it may. Then it tries to write
+# elsewhere, which it may not.
 ENTRY = """
 import os, tempfile
 from pathlib import Path
@@ -122,9 +123,10 @@ def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
 def test_workers_start_below_a_folder_with_a_long_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`multiprocessing` can make a local socket, although TMPDIR has a long path.
+    """`multiprocessing` makes a local socket in the folder for temporary files.
 
-    The path of a local socket has at most 107 bytes.
+    The path of a local socket has at most 107 bytes. Yet this must work if TMPDIR names a folder
+    with a longer path.
     """
     limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
     folder = tmp_path / ("a" * 120)
@@ -151,8 +153,8 @@ def test_where_the_temporary_folder_is_full_the_fault_names_it(
 ) -> None:
     """The folder for temporary files is full when the entry's files are copied into it.
 
-    The system's error names the file that was copied, which is not at fault. The message names the
-    folder instead.
+    The error of the operating system names the file that was copied, although the folder is full.
+    The message of the kit must name the folder.
     """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
