@@ -29,8 +29,8 @@ from unittest import mock
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
-# The folders where Python finds libraries. The kit's folders are left out: pytest has added them to
-# `sys.path`, but a user's Python does not have them there.
+# The folders where Python finds libraries: `sys.path` without the folders of the kit. Pytest has
+# added those, but a user's Python does not search them.
 LIBRARIES = [
     folder
     for folder in dict.fromkeys(sys.path)
@@ -191,8 +191,9 @@ def _compile(source: bytes, path: str) -> CodeType:
 def _source_to_code(_loader: SourceFileLoader, source: bytes, path: str) -> CodeType:
     """Compile a module, or take its compiled code from the cache of `_compile`.
 
-    This function replaces a method of Python's import system. Every script imports the modules
-    beside it anew. Since no .pyc files are written, Python would compile them for every script.
+    This function replaces a method of Python's import system, to save time. Every script imports
+    the modules beside it anew. Since the tests write no .pyc files, Python would compile these
+    modules for every script.
     """
     return _compile(source, path)
 
@@ -226,7 +227,8 @@ def _captured(descriptor: int, name: str, *, errors: str) -> Iterator[list[str]]
     """Capture stdout or stderr of this process and of its child processes.
 
     `name` is "stdout" or "stderr". `descriptor` is the file descriptor of this stream: 1 for
-    stdout, 2 for stderr. The list is empty at first; at the end it holds the text that was written.
+    stdout, 2 for stderr. The context manager yields an empty list. At the end, it puts the text
+    that was written into this list.
     """
     # Text that was written before must not get into the captured text.
     getattr(sys, name).flush()

@@ -38,7 +38,7 @@ from run_scripts import Done, run_script
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A column that a script reads, and which changes of the column the script accepts."""
+    """A column that a script reads, and which changes of it the script accepts without an error."""
 
     column: Column
     # Whether the script works without the column.
@@ -90,7 +90,7 @@ class InputFile:
     script: str
     # The file's path from the kit's folder.
     path: str
-    # The columns of a CSV that the script reads.
+    # If the file is a CSV, the columns that the script reads there.
     columns: tuple[InputColumn, ...] = ()
     # The flags of the command except `--output_dir`, separated by blanks.
     flags: str = ""
@@ -98,7 +98,7 @@ class InputFile:
     has_output_dir: bool = True
     # Whether the script works if the file at `path` is missing.
     may_be_missing: bool = False
-    # Whether two rows of a CSV may be equal.
+    # If the file is a CSV, whether the script accepts two equal rows.
     may_repeat_rows: bool = False
     # Whether the first row of a CSV holds the columns' names.
     has_header: bool = True
@@ -309,7 +309,7 @@ def files_of_task_4() -> list[InputFile]:
     """Return the files that scripts of task 4 read."""
     # Training overwrites the weights in the script's folder, but the evaluation below needs the
     # weights in task_4/numpy. So the training script runs in task_4/trainer, a copy of task_4/numpy
-    # that `prepare` makes.
+    # that `write_inputs` makes.
     trainer = "task_4/trainer/train_model.py"
     evaluation = "task_4/numpy/local_evaluation.py"
     target = schema.target_column()
@@ -478,9 +478,9 @@ def files_of_debiasing() -> list[InputFile]:
 
 
 def write_inputs(kit: Path) -> None:
-    """Write well-formed versions of all files of `find_inputs` into a kit.
+    """Write valid versions of all files of `find_inputs` into a kit.
 
-    The kit holds the tiny simulated data of the four tasks already.
+    The kit already holds the tiny simulated data of the four tasks.
     """
     run_scripts_that_make_inputs(kit)
     # `files_of_task_4` runs the training script in task_4/trainer, a copy of task_4/numpy. The copy

@@ -28,7 +28,7 @@ QUICK = [SPLITS[0], *MAJORITY]
 
 
 class LongPart(NamedTuple):
-    """A part of a fit or of an evaluation that takes long, and the change that makes it quick."""
+    """A part of a script that takes long, and the change of its code that makes it quick."""
 
     file: str
     # The text in the file that makes the part take long, and the text that replaces it.
@@ -85,7 +85,7 @@ def without_scoreboard(kit: Path) -> Path:
 
 
 def without_pages(kit: Path) -> Path:
-    """Make all pages of a kit empty, to save time in a test that does not read them."""
+    """Let a kit write empty HTML pages, to save time in a test that does not read them."""
     (kit / "common/pages.py").write_text(
         "Html = str\n"
         "def render(name, **variables): return ''\n"
@@ -164,7 +164,7 @@ def on_terminal(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -
     folders = [kit, *LIBRARIES]
     (site_packages / "kit.pth").write_text("\n".join(map(str, folders)))
 
-    # As for a user, PYTHONPATH names no folder in which Python could find the kit.
+    # Let PYTHONPATH name no folder of the kit, as for a user.
     without_path = {"PYTHONPATH": ""}
     shown = run_on_terminal([kit / "quickstart.py"], kit, without_path)
 
@@ -236,7 +236,7 @@ def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
     assert run_quickstart() == {split: "run", model_1: "done already", model_2: "run"}
 
-    # One file is new and one has changed, but no step imports them.
+    # A file is new and another one has changed, but no step imports either of them.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
     assert run_quickstart() == all_done_already
@@ -340,11 +340,11 @@ def test_a_package_is_ready_to_be_played_after_the_quickstart(
 def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(
     with_package: WithPackage, tmp_path: Path
 ) -> None:
-    """The quickstart scores a copy of the package, and trains the copy on the local split.
+    """The quickstart trains a copy of a package on the local split, and scores this copy.
 
-    A first quickstart has left weights of the local split in the package. Then the user trains the
-    package on all students, and deletes the outputs of the quickstart. A second quickstart gets the
-    same score from its copy, and does not change the weights of the package.
+    A first quickstart has copied the weights to the package. Then the user trains the package
+    itself on all students, and deletes the outputs of the quickstart. A second quickstart gets the
+    same score from a new copy, and must not change the weights of the package.
     """
     kit = Path(shutil.copytree(with_package.kit, tmp_path / "kit"))
     package = kit / "task_4/numpy"
@@ -364,7 +364,7 @@ def test_output_may_be_cut_off(quick_kit: Path) -> None:
 
     For instance, `python3 quickstart.py | head -1` reads only the first line.
     """
-    # To save time, the kit keeps a single model and has no pages.
+    # To save time, the kit has only one model, and its pages are empty.
     without_pages(quick_kit)
     (quick_kit / "task_2/sample_model_majority.py").unlink()
     command = [sys.executable, "quickstart.py"]
@@ -480,7 +480,10 @@ def test_a_model_that_fails_stops_no_other_and_its_last_lines_are_shown(quick_ki
 
 
 def test_an_evaluation_that_fails_is_named_with_only_its_own_output(quick_kit: Path) -> None:
-    """The model runs first and prints "trained". The message about the evaluation omits this."""
+    """If an evaluation fails, the message shows its output, but not that of the model before it.
+
+    Here the model prints "trained", and the evaluation fails with "nothing to score".
+    """
     without_scoreboard(quick_kit)
     (quick_kit / "task_2/sample_model_majority.py").unlink()
     model = quick_kit / "task_1/sample_model_majority.py"
@@ -673,13 +676,13 @@ def test_users_of_an_old_python_learn_which_one_to_use(tmp_path: Path) -> None:
     )
     error = "error: this is Python 3.10, the kit needs 3.11 or newer"
 
-    # No Python is on the PATH.
+    # First, no Python is on the PATH.
     done = run_process(["-c", quickstart_in_old_python], environment={"PATH": ""})
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == f"{error}\n"
 
-    # Three versions are on the PATH: empty files that can be executed.
+    # Then three versions of Python are on the PATH, here empty files that can be executed.
     for name in ("python3.9", "python3.11", "python3.14"):
         (tmp_path / name).touch(mode=0o755)
     done = run_process(["-c", quickstart_in_old_python], environment={"PATH": str(tmp_path)})

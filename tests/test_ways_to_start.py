@@ -26,7 +26,7 @@ def make_environment(folder: Path, *installed: Path) -> Path:
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (packages,) = folder.glob("[Ll]ib/**/site-packages")
-    # To install a kit in editable mode, pip writes its folder into a .pth file. Do the same.
+    # Act like pip: to install a kit in editable mode, it writes the kit's folder into a .pth file.
     (packages / "installed.pth").write_text("\n".join(map(str, [*installed, *LIBRARIES])))
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
@@ -53,9 +53,9 @@ def run_in(folder: Path, command: Sequence[object], variables: Mapping[str, str]
 
 
 # Ways to start a script: the command after `python`, and environment variables. The script
-# train_model.py imports the module `model` beside it, and make_bundle.py imports `competition`.
-# With -I, Python ignores the variable PYTHONDONTWRITEBYTECODE, so the flag -B replaces the
-# variable.
+# train_model.py imports the module `model` beside it, and make_bundle.py imports `competition`. The
+# tests must write no compiled code. With -I, Python ignores the variable that forbids this
+# (PYTHONDONTWRITEBYTECODE), so the flag -B is used instead.
 WAYS = [
     ("-P task_4/numpy/train_model.py", {}),
     ("-I -B task_4/numpy/train_model.py", {}),

@@ -71,7 +71,7 @@ class AfterGuide:
     printed: dict[str, str]
 
     def score(self, task: int, phase: str, model: str) -> float:
-        """Return the score of a model in the record."""
+        """Return the score that results.jsonl, the record of scores, has for a model."""
         lines = (self.kit / "data/test_output/results.jsonl").read_text().splitlines()
         results = [json.loads(line) for line in lines]
         scores = {
@@ -209,7 +209,7 @@ def add_model_with_quiz_feature(kit: Path) -> None:
     (feature_code,) = blocks(GUIDE, "python")
     text = (kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
     text = apply_diff(prediction, apply_diff(flags, text))
-    # The code of the feature goes to the beginning of the marked block.
+    # Insert the code of the feature at the beginning of the block that users replace.
     position = text.index("    counts = ")
     text = text[:position] + textwrap.indent(feature_code, "    ") + text[position:]
     (kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
@@ -226,7 +226,7 @@ class Rates:
 
     answers: pd.DataFrame
     template: pd.DataFrame
-    # The rate and the fold of each row. All answers to predict are in one fold of their own.
+    # The rate and the fold of each row. All answers to predict are together in one more fold.
     rate: FloatArray
     fold: IntArray
     # A number that is equal for two rows if their student and their quiz are the same.

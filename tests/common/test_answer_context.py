@@ -57,7 +57,7 @@ PAIRS = simulate_pairs()
 
 
 def find(folder: Path | None, pairs: pd.DataFrame = PAIRS, n_train: int = N_TRAIN) -> np.ndarray:
-    """Find the context of each pair, such as the quiz of a class or a cluster of questions.
+    """Find the context of each pair of a student and a question, such as the quiz of a class.
 
     The first `n_train` pairs are the training answers, and the others are to be predicted. The
     result has a row for each pair, and a column for each level of contexts.
@@ -166,7 +166,7 @@ def test_clusters_are_used_if_quizzes_cannot_be_looked_up(tmp_path: Path, lackin
 
 
 def test_questions_without_answers_are_clustered_by_the_pairs_to_predict() -> None:
-    # Two of the five questions of each block have no training answers.
+    # The first two of the five questions of each block have no training answers.
     position_in_block = PAIRS.QuestionId // 3 % 5
     is_to_predict = position_in_block < 2
     pairs = PAIRS.loc[is_to_predict.sort_values(kind="stable").index]

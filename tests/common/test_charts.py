@@ -43,7 +43,7 @@ SHARES = pd.DataFrame(
 
 @dataclass(frozen=True)
 class DotChart:
-    """The chart of `DOTS`, and the scale that follows from the positions of its dots."""
+    """The chart of `DOTS`, and the scale of its axis, which follows from the positions of dots."""
 
     chart: Drawing
     # The horizontal position of a value.
@@ -83,10 +83,7 @@ def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
 
 
 def test_the_axis_has_the_scale_of_the_dots(dots: DotChart) -> None:
-    """The labels of the axis lie on the scale of the dots, `dots.x`.
-
-    The fixture `dots` has checked with `on_scale` that all dots lie on one scale.
-    """
+    """The labels of the axis lie where their numbers are on the scale of the dots, `dots.x`."""
     assert dots.x(1) - dots.x(0) > 100
     ticks = [text for text in dots.chart.texts if re.fullmatch(r"\d\.\d\d?", text.text)]
     assert 2 < len(ticks) < 6

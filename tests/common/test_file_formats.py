@@ -74,7 +74,7 @@ def test_utf_16_and_gzip_are_read_as_text(write: Write, convert: Callable[[str],
 
 
 def test_a_large_file_is_converted_piece_by_piece(write: Write) -> None:
-    """A piece may end between the two bytes of a character, or between the two halves of 𝟙."""
+    """A piece may end inside a character. In UTF-16, it has two bytes, or four such as 𝟙."""
     n = 200_000
     rows = "".join(f"{k},{'𝟙' * (k % 7)}\n" for k in range(n))
     text = f"QuestionId,Text\n{rows}"

@@ -71,7 +71,10 @@ def test_tasks_1_and_2_have_the_same_split_and_another_seed_another(
 def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
     train: Path, tmp_path: Path
 ) -> None:
-    """All answers of a student are in the same part. Both parts keep the order of the rows."""
+    """All answers of a student are in the same part: training answers or held-out answers.
+
+    Both parts keep the order of the rows.
+    """
     train_path, valid_path = split_for_task(4, train, tmp_path / "out")
 
     training_students = set(pd.read_csv(train_path).UserId)
@@ -99,8 +102,8 @@ def test_a_fifth_of_a_student_s_answers_are_targets_drawn_independently_of_the_s
     students = valid.UserId.unique()
     targets = np.flatnonzero(valid.IsTarget)
     assert [len(valid), len(students), len(targets)] == [50, 10, 10]
-    # The split draws 10 of 50 UserIds, and 10 of 50 row numbers for the targets. If both draws used
-    # the same random numbers, they would give the same ten numbers.
+    # The split draws 10 of 50 students to hold out, and 10 of the 50 rows of these students as
+    # targets. If both draws used the same random numbers, they would give the same ten numbers.
     assert len(np.intersect1d(students, targets)) < 6
 
 

@@ -125,7 +125,7 @@ def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
     for method in METHODS:
         path = write_zip(tmp_path / "a.zip", {NAME: table}, method=method)
         faults += faults_of_changed_bytes(path, table)
-    # The two zips have 483 bytes in all. Most of the 483 changes are refused.
+    # There is a changed zip for each of the 483 bytes of the two zips. Most of these are refused.
     assert len(faults) > 350
     # Among the messages are these faults.
     for part in ("is encrypted", "another method than deflate", "wrong checksum", "the zip states"):

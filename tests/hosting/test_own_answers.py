@@ -120,8 +120,7 @@ class SplitClass:
     tasks: tuple[int, ...]
     # The answers that count: the first answer of each student to each question.
     rows: list[Row]
-    # Number of rows in the file of answers that answer a question again, as a later attempt of the
-    # same student.
+    # Number of rows in the file of answers in which a student answers a question again.
     n_later_attempts: int
     # The folder of the files made from the answers.
     data: Path
@@ -189,7 +188,7 @@ def test_questions_are_numbered_in_the_order_of_their_own_ids(split_class: Split
 
 
 def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None:
-    """Every written answer has the option and the outcome of the organiser's file.
+    """The made files have the same options and outcomes as the organiser's file.
 
     The AnswerIds count all answers from 0.
     """
@@ -373,9 +372,9 @@ def test_no_number_tells_the_outcome_of_an_answer(
     answers = answers_by_part[part]
     number = np.arange(len(answers)) if hint == "position" else answers["AnswerId"]
     auc = roc_auc_score(answers["IsCorrect"], number)
-    # If half of n answers are right and the numbers are random, the AUC has the mean 0.5 and a
-    # standard error of 1 / √(3 n), which is 0.016 for the 1,300 hidden answers. The order depends
-    # on the seed alone, so the result is the same on every machine.
+    # For random numbers, the AUC has the mean 0.5. Its standard error is 1 / √(3 n) if half of n
+    # answers are right: 0.016 for the 1,300 hidden answers. The order depends on the seed alone, so
+    # the result is the same on every machine.
     assert abs(auc - 0.5) < 0.05
 
 
@@ -391,8 +390,8 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     first_row: dict[str, int] = {}
     for position, row in enumerate(sorted_rows):
         first_row.setdefault(row.UserId, position)
-    # Students have new numbers, 0, 1 and so on. The list holds the organiser's id of each student,
-    # in the order of the new numbers.
+    # Students have new ids, 0, 1 and so on. `students` lists their ids in the organiser's file, in
+    # the order of the new ids.
     students = read_own_ids(sorted_class, "students.csv")
     first_rows = [first_row[student] for student in students]
     correlation = np.corrcoef(first_rows, np.arange(len(students)))[0, 1]

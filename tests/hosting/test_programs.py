@@ -25,7 +25,8 @@ from toy_bundle import entry, make_bundles, submission_for, write_zip
 
 # The file that the ingestion program of task 4 hands to the scoring program.
 RECORD = "played_task_4.json"
-# Both phases have begun: the private phase is the last seven days.
+# The first and the last day of a competition in the past. So both phases have begun. The private
+# phase is the last seven days.
 PAST_DAYS = ("--start", "2020-02-01", "--end", "2020-03-31")
 
 
@@ -42,9 +43,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
     """Return the files of a valid submission to a task: their texts, by name."""
     if task == 4:
-        # After scoring, the evaluation replays the games to draw a chart, which takes time. To save
-        # this time, the entry fails at the start of the replay: the replay calls `update_model`
-        # without `select_questions`, so `self.asked` is missing.
+        # After scoring, the evaluation plays the games again to draw a chart. To save this time,
+        # the entry fails as soon as it is played again: `update_model` is then called without
+        # `select_questions`, so `self.asked` is missing.
         return entry(select="self.asked = True", update="self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)
@@ -138,7 +139,7 @@ class PlatformRun:
         done = run_script([program, self.base / "input", output], kit=program.parent)
         file = output / "scores.json"
         scores = json.loads(file.read_text()) if file.exists() else None
-        # The program writes scores exactly if it succeeds.
+        # The program must write scores if it succeeds, and only then.
         has_succeeded = done.returncode == 0
         has_scores = scores is not None
         assert has_succeeded == has_scores, done.stderr
@@ -349,9 +350,10 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
 
 @on_unix("file names with backslashes")
 def test_an_entry_finds_its_files_if_the_platform_keeps_backslashes(bundles: Path) -> None:
-    """An entry finds its file of weights, although the name holds a backslash in place of a slash.
+    """A zip that was made on Windows may have backslashes in place of slashes in the names of files.
 
-    Windows writes backslashes into zips, which Linux takes for parts of file names.
+    The platform, on Linux, takes a backslash for a part of the file's name. Yet the entry must find
+    its file in the folder `weights`.
     """
     read_weights = "open(__file__.replace('submission_model_task_4.py', 'weights/model_task_4_a'))"
     files = entry(select=f"self.asked = {read_weights}.close() is None", update="self.asked")

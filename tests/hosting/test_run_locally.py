@@ -110,9 +110,9 @@ def test_without_valid_scores_a_submission_fails(
 
 
 def test_the_fault_is_what_went_wrong_first(bundle: Bundle, tmp_path: Path) -> None:
-    """If two programs fail, the message of the first one counts.
+    """The ingestion program runs before the scoring program. If both fail, its message counts.
 
-    Here the scoring program fails only because the ingestion program has failed before it.
+    Here the scoring program fails only because the ingestion program has failed before.
     """
     result = play(bundle, tmp_path / "a.zip", {ENTRY: "fail"}, task=2)
     assert result.scores == {}
@@ -178,7 +178,7 @@ score(0.9)
 def test_a_program_that_takes_too_long_ends_with_what_it_started(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
-    """At the time limit, both the program of a submission and its child process are ended."""
+    """At the time limit, the runner ends the program of a submission and its child process."""
     # `parent.source` is code that starts the child process. The program of the submission runs this
     # code, and then sleeps for 10 minutes.
     members = {FIRST: f"{parent.source}time.sleep(600)"}
@@ -352,12 +352,12 @@ def test_a_class_without_a_score_has_an_empty_leaderboard(
 
 @dataclass(frozen=True)
 class ScoredClass:
-    """A class that was scored twice, with further submissions between."""
+    """A class whose submissions were scored twice. More of them came in between."""
 
     school: SchoolClass
     # Exit code and output of the second scoring.
     done: Done
-    # The names of the submissions that were scored, in both runs.
+    # The names of the submissions whose programs ran to a score, in the first or the second run.
     names_scored: list[str]
 
 
@@ -621,7 +621,7 @@ class Event:
     """A competition of four days, in which submissions are scored every day."""
 
     base: Path
-    # The run that watches the folder until Control-C.
+    # Exit code and output of the run that watches the folder until Control-C.
     done: Done
     # Number of teams on the public leaderboard when each day ends.
     n_teams_by_day: list[int]
@@ -724,7 +724,7 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
         watch_flags = ("--phase", "both", "--output_dir", base / "out", "--watch", WATCH_SECONDS)
         done = run([*command, *watch_flags])
     published = [path.name for path in (base / "site").rglob("*")]
-    # The organiser publishes the private leaderboard.
+    # Now the organiser publishes the private leaderboard.
     succeeds([*command, "--phase", "private", "--output_dir", base / "final"])
     return Event(base, done, days.n_teams_by_day, published)
 

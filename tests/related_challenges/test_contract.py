@@ -21,9 +21,9 @@ class Expected:
 
     # The name of the metric, as the evaluation writes it into the record of scores.
     metric: str
-    # A row of the first table on the page.
+    # A row that the first table on the page must have.
     row: list[str]
-    # A part of what check_submission.py prints.
+    # A text that check_submission.py must print.
     checked: str
 
 
@@ -49,9 +49,10 @@ SCORES = {
     "student_response": {"majority": 0.1166, "lexical_similarity": 0.7623, "word_svm": 0.8253},
 }  # fmt: skip
 # How far a score may differ from the expected one. Models that only count give the same score on
-# every machine. Models that are fitted by a solver depend on rounding. If rounding changes 3 % of n
-# predictions, the score has a standard deviation of √(0.03 / n). Their tolerance is four standard
-# deviations, with n = 200 questions in the science exam, and n = 800 answers in student response.
+# every machine. Models that are fitted by a solver depend on rounding, which differs between
+# machines. If rounding changes 3 % of n predictions, the score has a standard deviation of
+# √(0.03 / n). The tolerance is four of these, with n = 200 questions in the science exam and with
+# n = 800 answers in student response.
 TOLERANCE_OF_COUNTING_MODELS = 0.001
 TOLERANCE_OF_FITTED_MODELS = {
     "ranker": 0.05,
@@ -75,7 +76,7 @@ class Faulty:
     messages: list[str]
 
 
-# Faults that are possible in every challenge are tested in the first challenge only.
+# Faulty submissions, by challenge. Faults that every challenge can have are tested in cloze only.
 FAULTS = {
     "cloze": Faulty(
         {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
@@ -120,7 +121,8 @@ FAULTS = {
         ],
     ),
 }
-# Valid contents of three files that hold the right answers of a challenge. WRONG damages them.
+# Valid contents of files that hold the right answers: a query of cloze, the header of the science
+# exam, and a file of student response. WRONG damages them.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
@@ -517,8 +519,8 @@ def test_wrong_answers_are_refused(file: str, content: str, message: str, write:
 @pytest.fixture
 def folds_file(monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
     """Write folds.csv, made from train.txt, and the record folds.json; return folds.csv."""
-    # The record will hold the flags of the running script. So act as if a script with these flags
-    # were running.
+    # `write_files` writes the flags of the running script into the record. So act as if a script
+    # were running with these flags.
     flags = "--output_dir x --folds 3 --input_dir=x --by_question --seed 1 --train_data a"
     monkeypatch.setattr("sys.argv", ["split.py", *flags.split()])
     source = write("train.txt", "x")

@@ -169,8 +169,8 @@ def test_a_team_has_some_submissions_a_day(season: Path, time: int, n_allowed: i
 
     lines = run_replay(season)
 
-    # Besides the allowed submissions of the first day, two are scored: the submission of the next
-    # day and the submission of team green.
+    # The allowed submissions of team red on the first day are scored, and two more: the submission
+    # of team red on the next day, and the submission of team green.
     assert lines[0] == f"{n_allowed + 2} of 6 submissions scored"
     refused_paths = paths[n_allowed:]
     assert [line for line in lines if line.startswith("refused")] == [

@@ -59,7 +59,7 @@ def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
     may_follow[is_in_group] = has_misconception[student[is_in_group], group[is_in_group]]
     follows = may_follow & (rng.random(n_answers) < p_follow)
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, n_answers))
-    # All students who follow a misconception choose option 1, and a third of the other students.
+    # Students who follow a misconception choose option 1. Of the others, a third choose it.
     p_follows = np.where(is_in_group, p_misconception * p_follow, 0)
     p_option_1 = p_follows + (1 - p_follows) / 3
     # Options 2 and 3 are equally probable.
@@ -95,7 +95,7 @@ def permute_within_questions(wrong: WrongAnswers, seed: int = 0) -> WrongAnswers
     option = wrong.option.copy()
     for question in range(wrong.n_questions):
         rows = np.flatnonzero(wrong.question == question)
-        # Sorting rows by random numbers shuffles them.
+        # Sort the rows by random numbers, which shuffles them.
         shuffled_rows = rows[np.argsort(random[rows])]
         option[rows] = wrong.option[shuffled_rows]
     return replace(wrong, option=option)
@@ -129,7 +129,7 @@ def standard_error(ratio: Ratio) -> float:
 
 
 def number_item(*, question: int, option: int) -> int:
-    """Return the number of the item that stands for this option of this question."""
+    """Return the number of this option of this question, which the code calls an item."""
     return N_OPTIONS * question + option
 
 
@@ -242,7 +242,7 @@ def test_pairs_are_sums_over_the_students_who_got_both_questions_wrong() -> None
     # Two options of the same question make no pair.
     other_option_of_question_0 = number_item(question=0, option=2)
     assert pairs.covariance[first, other_option_of_question_0] == 0
-    # A pair has one entry, in the row of the item with the smaller number.
+    # The matrix has one entry for a pair: in the row of the item with the smaller number.
     assert pairs.covariance[second, first] == 0
 
 
@@ -489,9 +489,9 @@ def find_answers_with_misconception(
 
 
 def test_planting_changes_only_answers_of_students_with_the_misconception() -> None:
-    """With the same seed, misconceptions change answers only of students who have them.
+    """If misconceptions are added to a simulation, only answers of students who have them change.
 
-    `plain` is simulated without misconceptions, `planted` with five.
+    `plain` is simulated without misconceptions, `planted` with five, both with the same seed.
     """
     plain = simulate(0)
     planted = simulate(5)
@@ -533,7 +533,8 @@ def test_a_planted_misconception_leads_to_its_option() -> None:
     student = number_students(planted, wrong["UserId"])
     has_misconception = planted.misconceptions.has[student, wrong["Misconception"]]
     chose_its_option = wrong["AnswerValue"] == wrong["AnswerValue_planted"]
-    # With about 400 answers, the standard error is 0.02.
+    # The expected shares are 0.87 and about 1/3. With about 400 answers, the standard error of a
+    # share is about 0.02.
     assert chose_its_option[has_misconception].mean() > 0.75
     assert chose_its_option[~has_misconception].mean() < 0.5
 
@@ -546,7 +547,7 @@ def test_more_misconceptions_than_the_questions_have_room_for_are_refused() -> N
 def test_misconceptions_without_room_are_refused_before_anything_is_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """38 misconceptions fit the 1,000 questions of tasks 1/2, but not the 300 of tasks 3/4.
+    """There are too few questions in tasks 3/4 for 38 misconceptions, but enough in tasks 1/2.
 
     `simulate` is deleted, so that the test fails if anything is simulated first.
     """
@@ -564,7 +565,8 @@ def planted_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Simulate small data with few questions, so that 12 misconceptions can be found."""
     folder = tmp_path_factory.mktemp("planted")
     sizes = generate_sample.SIZES
-    # The map reads only the answers of tasks 3/4, so a tiny file of tasks 1/2 saves time.
+    # The map of misconceptions (the script misconceptions.py) reads only the answers of tasks 3/4.
+    # So simulate few answers of tasks 1/2, to save time.
     small = replace(sizes["small"], tasks_1_2=sizes["tiny"].tasks_1_2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sizes, "small", small)
@@ -573,7 +575,7 @@ def planted_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command_of_map(data: Path, output: Path) -> list[str | Path]:
-    """Return a command that writes the map of misconceptions in the answers of a data folder."""
+    """Return the command that finds groups of options in `data` and writes their page and table."""
     script = Path(misconceptions.__file__)
     folders: list[str | Path] = ["--input_dir", data / "train_data"]
     folders += ["--metadata_dir", data / "metadata", "--images_dir", data / "images"]
@@ -608,7 +610,7 @@ def links_to_files(html: str) -> list[str]:
 def test_the_table_lists_the_planted_misconceptions(planted_data: Path, planted_map: Path) -> None:
     """The table has a row for each option in a group, and its groups are like the planted groups.
 
-    `planted_map` is the folder with the table and the page made from the simulated `planted_data`.
+    The folder `planted_map` holds the table, which was made from the simulated `planted_data`.
     """
     table = pd.read_csv(planted_map / misconceptions.TABLE)
     planted_file = planted_data / "test_data" / "planted_misconceptions_task_3_4.csv"

@@ -55,7 +55,7 @@ for name in ("most_popular", "num_answers"):
 
 @dataclass(frozen=True)
 class Scored:
-    """The results of an evaluation: the output, the facts on the page, the line of the record."""
+    """The results of an evaluation: what it prints, shows on its page and records for the score."""
 
     output: str
     facts: list[list[str]]
@@ -164,7 +164,7 @@ def test_a_zip_by_hand_is_traced_to_the_package_that_trained_its_weights(
     scored_package = evaluate(package)
     for scored in (scored_zip, scored_package):
         assert has_no_doubt(scored)
-        # A date follows, such as 2026-05-04.
+        # After "on", the output has a date, such as 2026-05-04.
         assert ", made by `python task_4/numpy/train_model.py --local` on 20" in scored.output
         assert ["Weights trained by", "python task_4/numpy/train_model.py --local"] in scored.facts
     for name in ("script", "options", "code", "score"):
@@ -277,7 +277,7 @@ def make_unrecorded_package(kit: Path) -> Path:
 
 
 def cross_validate(kit: Path, package: Path) -> tuple[list[str], list[str]]:
-    """Cross-validate a package; return the doubts that are printed (notes) and those recorded."""
+    """Cross-validate a package; return the doubts about its score, as printed and as recorded."""
     output = succeeds(["-m", "tools.cross_validate", package, "--folds", 2], kit=kit)
     notes = [line for line in output.splitlines() if line.startswith("note")]
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
@@ -419,7 +419,7 @@ def test_weights_of_earlier_code_are_marked(
 def test_training_again_with_the_changed_code_removes_the_doubt(
     kit: Path, evaluate: Evaluate, name: str
 ) -> None:
-    """After the changed code has trained the weights again, their score has no doubt any more."""
+    """If code changes, the score has a doubt only until the new code has trained the weights."""
     package = kit / "task_4/numpy"
     before = evaluate(package)
     change_code(package / name)
@@ -506,7 +506,10 @@ def test_weights_of_other_data_are_refused_on_the_local_split(
 
 @ways_to_score
 def test_weights_whose_data_are_gone_are_scored(kit: Path, evaluate: Evaluate, way: str) -> None:
-    """The kit cannot tell whether a deleted file had changed, so it does not refuse the weights."""
+    """If a file of training data was deleted, nobody can tell whether it had changed before.
+
+    So the kit does not refuse the weights that were trained with it.
+    """
     script, *flags = scoring_command(kit / "task_4/numpy", way)
     (kit / METADATA).unlink()
     assert has_no_doubt(evaluate(*flags, script=script))
@@ -585,10 +588,10 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
     package = kit / "task_4/numpy"
     from_zip = tmp_path / "unpacked"
     shutil.unpack_archive(student_zip, from_zip)
-    # Give this kit's package one of the two files of weights in the zip.
+    # Copy one of the two files of weights from the zip into the package of this kit.
     shared_name = NUMPY_WEIGHTS[0]
     shutil.copy(from_zip / shared_name, package / shared_name)
-    # Let the package's record say that its own training has written this file.
+    # Change the package's record as if its own training had written this file.
     record = weights.read_record(package)
     assert record is not None
     fingerprints = {**record.files, shared_name: provenance.fingerprint(package / shared_name)}

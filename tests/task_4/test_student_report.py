@@ -53,9 +53,10 @@ def posterior_mean(values: Any, density: Any) -> Any:
 
 
 def density_after(answers: Any) -> Any:
-    """Return the posterior density of the ability on the grid after answers.
+    """Return the posterior density of a student's ability on the grid `ABILITIES`.
 
-    The density is not scaled: it does not add up to 1.
+    The student has given `answers` (1 if right, else 0). The density is not scaled: it does not add
+    up to 1.
     """
     density = np.exp(-(ABILITIES**2) / 2)
     for is_right in answers:
@@ -71,9 +72,9 @@ def sessions() -> dict[int, Session]:
     to estimate another prior of the ability than the standard normal one, unlike the grid.
     """
     bank = bank_of(np.full((40, 1), SLOPE), guessing=0.2)
-    # All 40 questions of the bank have the logit SLOPE · ability, so the mean logit of the bank is
-    # also SLOPE · ability. The ability has the standard deviation 1 over students, so the mean
-    # logit has the standard deviation SLOPE.
+    # `logit_deviation` is the standard deviation over students of the mean logit of the bank. Each
+    # of the 40 questions has the logit SLOPE · ability, and the ability has the standard deviation
+    # 1. So the result is SLOPE.
     assert bank.logit_deviation == pytest.approx(SLOPE)
     reference = as_reference(RIGHT, np.tile(np.arange(40) >= 30, (3, 1)))
     return ability.ask(bank, reference, "mask", rows=[0, 1, 2], n_questions=2)
@@ -293,7 +294,7 @@ def test_the_report_predicts_what_the_evaluation_scores(kit: Path, played: Playe
 
 
 def with_minus_signs(text: str) -> str:
-    """Return a text with minus signs instead of hyphens, as the page shows numbers."""
+    """Return a text with minus signs (−) in place of hyphens, as in the numbers on the page."""
     return text.replace("-", "−")
 
 
@@ -323,7 +324,10 @@ class Report:
 
     @property
     def is_prediction_right(self) -> Any:
-        """Whether each hidden answer is predicted right: it has the more probable outcome."""
+        """Whether each hidden answer is predicted right.
+
+        The prediction is the more probable outcome.
+        """
         return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 
@@ -335,7 +339,7 @@ def report(kit: Path, played: Played, tmp_path_factory: pytest.TempPathFactory) 
     the same page of the student both times.
     """
     sessions = played.session_by_student
-    # Any two students will do.
+    # Choose any two students.
     _, student, _, other_student, *_ = sessions
     folder = tmp_path_factory.mktemp("report")
     path = folder / f"student_{student}.html"
@@ -459,7 +463,7 @@ def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
     for number, step in enumerate(report.asked.itertuples(), start=1):
         outcome = "right" if step.is_right else "wrong"
         expected_titles.append(with_minus_signs(f"{number}, {outcome}: {step.ability:z.2f}"))
-        # Half the width of the 90 % range of the ability after the answer.
+        # The 90 % range of the ability after the answer reaches this far to both sides.
         half_range = 1.645 * step.error
         cells = [
             f"{number}",
@@ -644,7 +648,7 @@ def test_flags_set_the_phase_the_mask_and_the_number_of_questions(
     of the questions. It cannot write the table of subjects, mastery.csv, and therefore removes the
     table that an earlier run has left.
     """
-    # Beside the page, an earlier run has left its table of subjects.
+    # Act as if an earlier run had left its table of subjects beside the page.
     table = private_student.page.parent / "mastery.csv"
     table.write_text("UserId,Level,SubjectId,Name,Answers,Share,Low,High\n")
 

@@ -192,14 +192,18 @@ N_REPEATS = 20
 
 @pytest.fixture(scope="module")
 def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.DataFrame]:
-    """Return facts, and `N_REPEATS` copies of four pairs; two of the four are predicted right."""
+    """Return the facts about the answers, and a table of predictions.
+
+    The table has `N_REPEATS` copies of four pairs of a student and a question. The predictions of
+    two of the four pairs are right (column `right`).
+    """
     facts = read(write_files(tmp_path_factory.mktemp("facts")), task=1)
     pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
     return facts, pd.concat([pairs] * N_REPEATS, ignore_index=True)
 
 
 class Group(NamedTuple):
-    """The known facts about the predictions of a group of pairs."""
+    """What the page must show for a group of predictions."""
 
     n_students: int
     # Number of different pairs. The predictions hold each of them `N_REPEATS` times.
@@ -207,7 +211,7 @@ class Group(NamedTuple):
     accuracy: float
 
 
-# The expected groups. The first key is the title of a grouping, the second the name of a group.
+# What the page must show. The first key is the heading of a grouping, the second key a group.
 ACCURACY = {
     "By difficulty of the question": {
         "50 to 60 %": Group(n_students=1, n_pairs=1, accuracy=0),

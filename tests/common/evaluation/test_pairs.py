@@ -26,8 +26,9 @@ COLUMNS_OF_PROBABILITIES = {
 def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with the predictions and probabilities of the majority model.
 
-    Three probabilities of task 1 contradict their predictions, and the rows of the probabilities
-    are in another order than those of the predictions. Tests share the kit and must not change it.
+    In task 1, the probabilities of three pairs are changed so that the predicted outcome is not the
+    most probable one. The rows of the probabilities are in another order than those of the
+    predictions. Tests share the kit and must not change it.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("predicted") / "kit"))
     for task in (1, 2):
@@ -36,7 +37,7 @@ def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     table = pd.read_parquet(kit / "p1.parquet")
     p = table["ProbabilityCorrect"].to_numpy(copy=True)
     p[:3] = 1 - p[:3]
-    # A probability of 0.5 would contradict no prediction.
+    # With a probability of 0.5, both outcomes would be equally probable.
     assert (p[:3] != 0.5).all()
     shuffled = table.assign(ProbabilityCorrect=p).sample(frac=1, random_state=0)
     shuffled.to_parquet(kit / "p1.parquet")
@@ -50,7 +51,7 @@ def page_in(folder: Path, name: str) -> Page:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The evaluation of the majority model's predictions for a task."""
+    """What the evaluation prints and writes for the majority model's predictions of a task."""
 
     task: int
     kit: Path
@@ -80,7 +81,10 @@ class Evaluated:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The facts about the submission on the page: the text of each fact, by its name."""
+        """The table at the beginning of the page, which tells facts about the submission.
+
+        The keys are the names of the facts, such as "Entry".
+        """
         return {row[0]: row[1] for row in self.page.tables[0].rows}
 
     def read_truth(self) -> pd.DataFrame:
@@ -134,8 +138,8 @@ def test_the_page_has_a_heading_for_each_part(evaluated: Evaluated) -> None:
         "Pupil premium",
         "Age in years on 2019-09-01",
     ]
-    # One chart shows the score, one the calibration of the probabilities. Each heading that begins
-    # with "By" has a chart too.
+    # The page has a chart of the score, one of the calibration of the probabilities, and one below
+    # each heading that begins with "By".
     n_groupings = sum(heading.startswith("By ") for heading in headings_of_parts)
     assert len(evaluated.page.charts) == 2 + n_groupings
 
@@ -228,9 +232,9 @@ def test_the_score_is_the_share_of_right_predictions(evaluated: Evaluated) -> No
 
 
 def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
-    """The page shows the standard error beside the score, and among the facts.
+    """The page shows the standard error beside the score, and again in a table of facts.
 
-    The fact also has the 95 % interval of the score and the number of students.
+    The table also has the 95 % interval of the score and the number of students.
     """
     score, error = evaluated.score_and_error
     pattern = r"(\S+), 95 % interval (\S+) to (\S+): (\d+) students, .*"
@@ -260,9 +264,9 @@ def test_the_confusion_matrix_has_a_row_for_each_true_value(evaluated: Evaluated
 def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
     predicted: Path, tmp_path: Path, task: int
 ) -> None:
-    """The probabilities lack the row of one pair, so the evaluation fails.
+    """The evaluation fails, because the file of probabilities lacks the row of one pair.
 
-    The files that an earlier evaluation has left in the output folder are removed.
+    The evaluation then removes the scores that an earlier run has left in the output folder.
     """
     path = tmp_path / "mine.parquet"
     probabilities = pd.read_parquet(predicted / f"p{task}.parquet")
@@ -281,8 +285,8 @@ def evaluate_given(folder: Path, task: int, truth: str, predicted: str) -> tuple
     """Score predictions in a folder that holds only the predictions and the true answers.
 
     `truth` and `predicted` are the rows of two files with the columns QuestionId, UserId, IsCorrect
-    and AnswerValue. Returns the lines printed, and the page. The page's file has the suffix "own"
-    because the answers are not those of a phase of the challenge.
+    and AnswerValue. Returns the lines printed, and the page. The name of the page ends with "own",
+    because the true answers are a user's own: they belong to no phase of the challenge.
     """
     given = folder / "given"
     given.mkdir()
@@ -327,7 +331,7 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
     """A standard error that is estimated from few students says little, so it is not shown."""
     truth = ""
     predicted = ""
-    # An answer is IsCorrect and AnswerValue: the student is right with option 2, or wrong with 3.
+    # The cells IsCorrect and AnswerValue of an answer. Option 2 is right, option 3 is wrong.
     right, wrong = "1,2", "0,3"
     for user in range(n_students):
         # Both answers of each student, to questions 1 and 2, are right.
@@ -349,11 +353,11 @@ def test_below_ten_students_neither_terminal_nor_page_shows_a_standard_error_bes
 def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     predicted: Path, tmp_path: Path
 ) -> None:
-    """Metadata and training answers only explain a score on the page.
+    """A score does not depend on metadata and training answers. They only serve for further tables.
 
-    If one of these files is faulty, the tables that need it are left out. The page and the terminal
-    name each part that is left out: the majority's predictions need the training answers, and the
-    table of students needs their metadata.
+    If one of these files is faulty, the page lacks the tables that need it. The page and the
+    terminal name what is left out. Here these are the majority's predictions, which need the
+    training answers, and the table of groups of students, which needs the students' metadata.
     """
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     # Remove the record of the submission's origin. It names the training answers, which are changed
@@ -364,7 +368,7 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
 
     metadata = kit / "data/metadata/student_metadata_task_1_2.csv"
     metadata.write_text("UserId,Gender\n1,x\n")
-    # Without its last byte, this is no longer the file that the split has written.
+    # Cut off the last byte of the training answers. So the evaluation refuses to use the file.
     train = kit / "data/test_input/train_task_1_2.csv"
     train.write_bytes(train.read_bytes()[:-1])
     scored, score, *others = succeeds(evaluation, kit=kit).splitlines()
@@ -377,7 +381,8 @@ def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     page = page_in(tmp_path, "task_1")
     assert "Left out The majority" in page.text
     assert "By subject" in page.headings
-    # Diamonds would mark the majority's accuracy, which is not known here.
+    # The chart explains its diamonds only if it has some. They mark the majority's accuracy, which
+    # is not known here.
     assert "Diamond" not in page.text
 
 

@@ -81,7 +81,7 @@ def test_an_estimator_for_new_students_knows_the_contexts_of_the_fit() -> None:
     context = FIRST_ANSWERS.class_quiz.to_numpy()
     model = fit(FIRST_ANSWERS, context)
     known = draw_answers_of_each_student(LATER_ANSWERS, 3)
-    # Any id above those of the fit.
+    # Any id above those in the fit will do.
     unknown_quiz = int(context.max()) + 7
 
     extended = model.for_students(*columns(known), context=np.full(len(known), unknown_quiz))
@@ -103,7 +103,7 @@ def test_the_students_of_the_fit_get_the_abilities_of_the_fit() -> None:
 
 
 def test_a_students_ability_depends_on_nothing_but_the_students_answers() -> None:
-    """A student has the same ability among all later students and alone.
+    """A student gets the same ability whether the answers of other students come along or not.
 
     `transform` takes the answers of all later students. `ability_of` takes the answers of a single
     student, who gets the id 0. Neither method changes the students of the fit.
@@ -132,7 +132,7 @@ def test_one_student_gets_the_ability_that_many_students_at_once_get(guessing: f
     own = LATER_ANSWERS[LATER_ANSWERS.student == LATER_STUDENTS[0]]
     alone = model.ability_of(own.question, own.is_right)
     among_many = model.transform(*columns(own))
-    # Both computations take the same steps, but sum in another order.
+    # Both methods compute the same, but add up the numbers in another order.
     assert_allclose(alone.mean, among_many.mean, atol=1e-4)
     assert_allclose(alone.covariance, among_many.covariance, atol=1e-4)
 
@@ -140,7 +140,8 @@ def test_one_student_gets_the_ability_that_many_students_at_once_get(guessing: f
 def test_a_student_without_answers_is_average_and_each_answer_narrows_the_ability() -> None:
     """A student without answers has the prior N(0, 1) in each of the model's two abilities.
 
-    Five right answers raise the first ability, and 40 right answers raise it more and narrow it.
+    Five right answers raise the first ability. 40 right answers raise it more, and make the
+    standard deviations smaller.
     """
     model = fit(FIRST_ANSWERS)
     without_answers = model.ability_of([], [])

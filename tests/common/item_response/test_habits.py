@@ -18,7 +18,7 @@ N_TRAIN = 30_000
 
 @dataclass
 class Choices:
-    """Choices of options, with the true probabilities of all options."""
+    """Students' choices of options, with the true probabilities of all options."""
 
     student: np.ndarray
     context: np.ndarray
@@ -61,8 +61,7 @@ def simulate(student_variance: float, context_variance: float) -> Choices:
     # The upper bound of the last option is 1, which no random number exceeds.
     choice = (draw > upper_bound[:, :-1]).sum(axis=1)
     return Choices(
-        # The factors 7 and 3 make gaps between the ids, so that code must not take ids for
-        # positions.
+        # The factors 7 and 3 make gaps between the ids. So code that takes ids for positions fails.
         student=student * 7,
         context=context * 3 + 5,
         choice=choice,
@@ -84,8 +83,8 @@ def predict(habits: Habits, choices: Choices) -> np.ndarray:
     return add_habits(habits, choices.student, choices.context, choices.p_without_habits)
 
 
-# An upper limit of the standard error of the mean prediction in a bin. A bin holds at least 400
-# predictions, and each prediction deviates from the true probability by up to 0.1.
+# An upper limit of the standard error of the mean of the predictions in a bin, such as 0.1 to 0.2.
+# A bin holds at least 400 predictions. Each deviates from the true probability by up to 0.1.
 ERROR_OF_BIN = 0.1 / np.sqrt(400)
 VARIANCES = pytest.mark.parametrize(
     ("student_variance", "context_variance"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
@@ -96,9 +95,9 @@ VARIANCES = pytest.mark.parametrize(
 def test_planted_variances_are_recovered(student_variance: float, context_variance: float) -> None:
     train, _ = split(simulate(student_variance, context_variance))
     planted = (student_variance, context_variance)
-    # A habit is a student's preference for options. The fit estimates it by the mode of its
-    # posterior. With few answers, the mode lies nearer to 0 than the mean, so that the variances
-    # are slightly underestimated.
+    # The fit estimates a habit (a student's preference for options) by the mode of its posterior,
+    # and not by the mean. With few answers, the mode is nearer to 0 than the mean. So the estimated
+    # variances of habits are slightly too small.
     for true_variance, variance in zip(planted, fit(train).variance, strict=True):
         assert 0.75 * true_variance - 0.01 < variance < 1.1 * true_variance + 0.04
 
@@ -107,30 +106,30 @@ def test_planted_variances_are_recovered(student_variance: float, context_varian
 def test_habits_make_probabilities_better_and_calibrated(
     student_variance: float, context_variance: float
 ) -> None:
-    """Predictions with the habits found are nearer to the truth than predictions without habits.
+    """With the habits that the fit finds, predictions are nearer to the true probabilities.
 
-    They are right on average, too: among predictions of about 0.3, say, the mean of the true
-    probabilities is about 0.3.
+    They are also right on average: for example, among predictions of about 0.3, the mean of the
+    true probabilities is about 0.3.
     """
     train, test = split(simulate(student_variance, context_variance))
 
     p = predict(fit(train), test)
 
     def expected_loss(p: np.ndarray) -> float:
-        """Return the log loss of predictions, expected over choices with the true probabilities."""
+        """Return the log loss that is expected if choices are drawn with the true probabilities."""
         return float(-(test.p_with_habits * np.log(p)).sum(axis=1).mean())
 
-    # The true probabilities have the smallest expected loss. The loss of predictions without habits
-    # is larger, and the difference is avoidable. The predictions with the fitted habits may keep at
-    # most 60 % of this difference. If no habits were planted, the difference is 0, and small
-    # estimation errors may add 0.001.
+    # Predictions with the true probabilities have the least expected loss. Predictions without
+    # habits have a larger loss; a perfect fit would avoid the whole difference. The fit must avoid
+    # at least 40 % of it. If no habits were planted, the difference is 0, and small errors of the
+    # fit may add 0.001.
     least_loss = expected_loss(test.p_with_habits)
     avoidable_loss = expected_loss(test.p_without_habits) - least_loss
     remaining_loss = expected_loss(p) - least_loss
     assert remaining_loss < 0.6 * avoidable_loss + 1e-3
 
-    # A bin holds the predictions that lie in the same tenth between 0 and 1. The last bin is left
-    # out, because it holds too few predictions.
+    # Divide the predictions into ten bins: 0 to 0.1, 0.1 to 0.2 and so on. Leave out the last bin,
+    # because it holds too few predictions.
     bin_of_prediction = (p * 10).astype(int)
     for number in range(9):
         is_in_bin = bin_of_prediction == number

@@ -94,11 +94,11 @@ def test_intervals_hold_the_true_share_as_often_as_they_say(
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
     is_inside = (truth >= rows.low) & (truth <= rows.high)
-    # 1,000 students have at least 4,000 rows. The rows of one student depend on each other, so they
-    # are worth between 1,000 and 4,000 independent rows. With 1,000, the standard error would be
-    # √(0.9 · 0.1 / 1,000) = 0.01.
+    # The table has at least 4,000 rows of 1,000 students. Rows of the same student depend on each
+    # other, so that all rows tell as much as 1,000 to 4,000 independent rows. With 1,000, the
+    # standard error of the share would be √(0.9 · 0.1 / 1,000) = 0.01.
     assert abs(is_inside.mean() - 0.9) < 0.03
-    # Where few answers are known, the intervals hold as well.
+    # The same holds for the fifth of the rows with the fewest answers.
     has_few = rows.n_answers <= rows.n_answers.quantile(0.2)
     assert abs(is_inside[has_few].mean() - 0.9) < 0.05
 
@@ -114,8 +114,8 @@ def test_shares_are_right_on_average_and_better_than_without_subjects(
     """
     rows = table[table.level == level]
     truth = PLANTED.true_share(rows)
-    # The errors of a student's shares are about 0.1. With 1,000 students, the mean error has a
-    # standard error of about 0.003.
+    # The shares of a student have errors of about 0.1. With 1,000 students, the mean of the errors
+    # has a standard error of about 0.003.
     assert abs((rows.share - truth).mean()) < 0.01
 
     without_subjects = ItemResponse(n_dimensions=1, guessing=0.2)
@@ -156,9 +156,10 @@ def test_the_table_has_each_subject_with_answers_once(table: pd.DataFrame) -> No
 
 
 def test_without_effects_of_subjects_the_ability_alone_decides() -> None:
-    """If answers depend on no subject, the fit finds small effects of subjects and right shares.
+    """If answers depend on no subject, the fit finds only small effects of subjects.
 
-    A share is the share of a subject's questions that a student is expected to answer right.
+    It still finds the right `share`: the share of a subject's questions that a student is expected
+    to answer right.
     """
     planted = plant(effect_variance=0.0)
     model = planted.fit()

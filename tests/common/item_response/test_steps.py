@@ -146,8 +146,8 @@ def draw_state(
         prior=np.ones(n_stages),
     )
     n_students = len(observations.start) - 1
-    # The priors of students and items are standard normal. The state of the students is their
-    # prior, as before any answer.
+    # The priors of students and items are standard normal. At first, the posterior of each student
+    # is the prior, as before any answer.
     return State(
         students=model.standard_normal(n_students, k),
         items=Gaussians(item_mean, factor @ factor.mT),
@@ -232,10 +232,10 @@ def expand(observations: Observations, state: State) -> Gaussians:
 
 @dataclass(frozen=True)
 class TwoFits:
-    """The same answers, fitted in two ways: with effects of contexts, and with expanded items.
+    """The same answers, fitted in two ways: with effects of contexts, and without (expanded).
 
-    In the expanded fit, each effect is a further ability of the student, and each answer has a
-    different item, from `expand`. Both fits are two passes over the answers.
+    In the expanded fit, each effect is one more ability of the student. Each answer has an item of
+    its own, the expanded item, which `expand` makes. Both fits make two passes over the answers.
     """
 
     observations: Observations
@@ -349,7 +349,7 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
     gradient, curvature = model.unpack_sums(two_fits.answer_sums)
     # The product curvature · c for each answer, where c is a row of `added_by_effects`.
     change = (curvature @ two_fits.added_by_effects[:, :, None])[:, :, 0]
-    # Keep only the slopes on abilities and the intercept, which the item itself has, too.
+    # Keep only the parameters that the answer's own item has: slopes on abilities, and intercept.
     own_positions = positions_of_item_parameters(two_fits.k)
     return (gradient - change)[:, own_positions], curvature[:, own_positions][:, :, own_positions]
 
@@ -428,8 +428,8 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     answer's logit stay the same.
     """
     observations, start = make_case(seed=7, n_levels=1)
-    # The prior of the items is set to the items themselves here. `standardise` must change both in
-    # the same way, so they must still be equal at the end.
+    # `standardise` must change the items and their prior in the same way. To check this, let the
+    # prior equal the items here; they must still be equal at the end.
     state, _ = steps.pass_over_answers(observations, replace(start, prior=start.items))
     # For each answer, the number of its student, and the number of its node: of the student's
     # context in which the answer lies.

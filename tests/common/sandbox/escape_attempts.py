@@ -46,7 +46,7 @@ LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
 
 @dataclass(frozen=True)
 class Attempt:
-    """Something that an entry may try and that the isolation must refuse."""
+    """Something that a dishonest entry may try, and that the isolation must block."""
 
     # The Python expression that makes the attempt.
     expression: str
@@ -584,9 +584,9 @@ def try_all(tables, folder, targets, outside):
     """Evaluate the expressions of some tables; print their outcomes on one line, after `MARK`.
 
     The line is a JSON object with the outcome of each expression: "succeeded", or "blocked: " and
-    the reason. An expression is blocked if it raises an error. Some expressions try to read the
-    answers or to find a message, which hold the text `SECRET`. Such an expression is also blocked
-    if it returns a value without this text.
+    the reason. An expression counts as blocked if it raises an error. The answers and the messages
+    to the next game hold the text `SECRET`. An expression that tries to read them also counts as
+    blocked if it returns a value without this text.
 
     Parameters
     ----------

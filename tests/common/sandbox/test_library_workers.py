@@ -148,7 +148,8 @@ def test_proc_tells_constant_facts_of_the_machine_only(
 ) -> None:
     """What an entry may read in /proc about the machine must not change from game to game.
 
-    An entry could change a counter in one game and read it in the next.
+    Otherwise, an entry could pass a message to its next game: it could change a counter in one game
+    and read it in the next.
     """
     limit_protections(monkeypatch, ALL_PROTECTIONS, landlock_version)
     require_new_proc()
@@ -163,10 +164,11 @@ def test_proc_tells_constant_facts_of_the_machine_only(
 def test_proc_tells_when_the_machine_has_started_and_no_times_of_its_processors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An entry sees a /proc/stat in which other work on the machine leaves no traces.
+    """What happens on the machine must not change what an entry sees in /proc/stat.
 
-    Only "btime" (when the machine has started) is true. The times of the processors are 0, and the
-    counters `intr`, `ctxt` and `processes` are missing. The entry runs with all protections.
+    Only "btime", the time when the machine has started, is the true value. The times of the
+    processors are 0, and the counters `intr`, `ctxt` and `processes` are missing. The entry runs
+    with all protections.
     """
     limit_protections(monkeypatch, ALL_PROTECTIONS, LANDLOCK)
     require_new_proc()
