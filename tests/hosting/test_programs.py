@@ -350,7 +350,7 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(
 
 @on_unix("file names with backslashes")
 def test_an_entry_finds_its_files_if_the_platform_keeps_backslashes(bundles: Path) -> None:
-    """A zip that was made on Windows may have backslashes in place of slashes in the names of files.
+    """A zip that was made on Windows may have backslashes in place of slashes in file names.
 
     The platform, on Linux, takes a backslash for a part of the file's name. Yet the entry must find
     its file in the folder `weights`.
