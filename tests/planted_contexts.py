@@ -172,8 +172,8 @@ def standard_error_of_variance(variance: float, n_effects: int, answers_each: fl
 
 # The standard error of the mean of the predictions in a bin of `assert_calibrated`. A bin holds
 # about 2,400 answers. The true probability of an answer deviates from the prediction by about 0.2
-# or less. About two answers in a bin are of the same student in the same quiz, and so have the same
-# effect. So only 1,200 deviations are independent.
+# or less. Answers of the same student in the same quiz have the same effect. A bin holds about two
+# such answers of each student and quiz, so only 1,200 deviations are independent.
 ERROR_OF_BIN = 0.2 / math.sqrt(1_200)
 
 

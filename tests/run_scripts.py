@@ -278,7 +278,7 @@ def _redirect_paths(kit: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Modules that the script has imported first have got paths in `kit`, too. `redirect`
+        # Modules that the script was the first to import have paths in `kit`, too. `redirect`
         # changes these as well.
         redirect(kit, ROOT)
 

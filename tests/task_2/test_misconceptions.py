@@ -105,8 +105,8 @@ def find_groups(wrong: WrongAnswers) -> IntArray:
     """Find groups of options in the answers of the first part of the students.
 
     At first each option is a group; groups are merged while the evidence for merging exceeds a
-    threshold. Several thresholds are tried. The result are the groups of the threshold that predict
-    the answers of the second part of the students best.
+    threshold. Several thresholds are tried. The result is the groups of the threshold with which
+    they predict the answers of the second part of the students best.
     """
     pairs = groups.compare_pairs(wrong.of_students(IS_SEARCHING))
     return groups.choose_groups(pairs, wrong.of_students(IS_CHOOSING))
@@ -658,8 +658,8 @@ def test_the_page_of_the_map_shows_the_groups_of_the_table(planted_map: Path) ->
 def groups_by_search(table: pd.DataFrame) -> dict[str, list[int]]:
     """Return texts to type into the search field of the map's page, and what each must show.
 
-    A text is a key of the result. The value are the numbers of the groups of options that the page
-    must then show. `table` lists the groups: it has a row for each option in a group.
+    The keys of the result are the texts. A value lists the numbers of the groups of options that
+    the page must then show. `table` lists the groups: it has a row for each option in a group.
     """
     n_groups = table["Group"].max()
     # Search for the smallest QuestionId, such as 1. Other QuestionIds, such as 10, contain it; the

@@ -89,9 +89,9 @@ def copy_needed(scored_kit: Path, destination: Path) -> Path:
 
 @pytest.fixture
 def kit(scored_kit: Path, tmp_path: Path) -> Path:
-    """Return a kit that the test may change. Its package task_4/numpy is trained on local data.
+    """Return a kit that the test may change. Its package task_4/numpy is trained with --local.
 
-    That is, without the students whom the local split holds out to examine them.
+    So the weights have not learned from the students whom the local split examines.
     """
     return copy_needed(scored_kit, tmp_path / "kit")
 
