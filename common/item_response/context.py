@@ -66,14 +66,14 @@ from common.item_response.model import Gaussians, store_outer_products
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects at the start of a fit. It also enters every estimate of the variance
-# as a guess, which keeps an estimate from few effects from being extreme.
+# The prior variance of the effects of contexts at the start of a fit. It also enters each later
+# estimate of this variance as a guess, so that an estimate from few effects is not extreme.
 START_VARIANCE = 0.2
-# In an estimate of the variance, the guess `START_VARIANCE` counts as much as this number of
+# In an estimate of a prior variance, the guess `START_VARIANCE` counts as much as this number of
 # effects.
 _EFFECTS_OF_GUESS = 3.0
-# `accelerate` extrapolates a step of expectation maximisation (EM). The change that it makes is at
-# most as large as this number of EM steps.
+# The prior variances are estimated by EM (expectation maximisation). To save time, `accelerate`
+# takes several EM steps at once, but at most this many.
 _MAX_ACCELERATION = 25.0
 # In one step, a variance is multiplied or divided by at most this factor.
 _MAX_RATIO = 2.0
@@ -93,9 +93,10 @@ EFFECT_COVARIANCES = slice(2, None)
 def make_label(context_number: IntArray, stage: IntArray | np.int32, n_stages: int) -> IntArray:
     """Return one integer for each pair of a context and a stage: context · `n_stages` + stage.
 
-    An answer goes through one or more stages (MODEL.md explains them), and a context has different
-    effects in each. If answers are right or wrong, there is one stage, and the label is the number
-    of the context.
+    A model of the options predicts an answer in several stages: whether it is right, else whether
+    it is the most popular wrong option, and so on (see MODEL.md). A context has a different effect
+    in each stage. A model of right and wrong answers has one stage, and the label is the number of
+    the context.
     """
     return context_number * np.int32(n_stages) + stage
 
@@ -114,7 +115,8 @@ class Level:
 
     # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
     start: IntArray
-    # Shape (nodes,): the node's parent in the level above. In the first level, the student.
+    # Shape (nodes,): the position of each node's parent in the level above. The parents of the
+    # first level's nodes are the students.
     parent: IntArray
     # Shape (nodes,): the node's context and stage as one integer (see `make_label`). The labels of
     # the nodes of one parent increase.
@@ -124,8 +126,8 @@ class Level:
     def _label_width(self) -> int:
         """How many keys `_keys` reserves for each parent: the largest label of a node, plus 2.
 
-        They are the keys of the labels 0 to width − 1. No node has the label width − 1: `find` uses
-        it in place of larger labels.
+        The keys of a parent stand for the labels 0 to width − 1. No node has the label width − 1:
+        `find` uses it in place of larger labels.
         """
         return 2 + int(self.label.max(initial=0))
 
@@ -139,8 +141,9 @@ class Level:
 
         If there is no such node, the result is the number of nodes.
         """
-        # A label may be larger than the label of any node. Its key could then equal the key of a
-        # node of the next parent. So replace it by width − 1, which is the label of no node.
+        # The key of a node is parent · width + label. With a label of width or more, it could be
+        # the key of a node of the next parent. So replace such a label by width − 1, which is the
+        # label of no node.
         label = np.minimum(label, self._label_width - 1)
         return find_ids(self._keys, parent * self._label_width + label)
 
@@ -171,17 +174,18 @@ class ConditionalTotals(NamedTuple):
     the module's docstring defines: at a leaf they are sums over answers, elsewhere over children.
     """
 
-    # precision / (precision + weight_sum), shape (nodes,). It is 1 if no answer that the fit uses
-    # belongs to the node. The better the answers determine the node's effect, the closer it is
-    # to 0.
+    # The factor of the total above in the mean: precision / (precision + weight_sum), shape
+    # (nodes,). It is 1 if no answer that the fit uses belongs to the node. The better the answers
+    # determine the node's effect, the closer it is to 0.
     gain: FloatArray
-    # gain · weight_sum, shape (nodes,): what the node adds to the weight_sum of its parent.
+    # What the node adds to the weight_sum of its parent: gain · weight_sum, shape (nodes,).
     weight_above: FloatArray
-    # 1 / (precision + weight_sum), shape (nodes,).
+    # The variance: 1 / (precision + weight_sum), shape (nodes,).
     noise: FloatArray
-    # noise · linear_sum, shape (nodes,).
+    # A term of the mean: noise · linear_sum, shape (nodes,).
     offset: FloatArray
-    # noise · item_sum, shape (nodes, k + 1).
+    # The vector that (ability, 1) is multiplied by in the mean: noise · item_sum, shape
+    # (nodes, k + 1) with k abilities.
     pull: FloatArray
 
 
@@ -193,7 +197,7 @@ def eliminate(
     Parameters
     ----------
     levels
-        The coarsest first.
+        The levels of contexts, the coarsest first.
     leaf_sums
         Shape (leaves, 2 + d). The columns are weight_sum, linear_sum and the d numbers of item_sum,
         where d is the length of an item vector (slopes, intercept). The module's docstring defines
@@ -225,9 +229,9 @@ def eliminate(
         conditional = _totals_given_above(node_sums, precision)
         conditional_totals.append(conditional)
 
-        # Integrating out the effects changes the sums of each student (see the module's docstring):
-        # noise · linear_sum · item_sum is subtracted from the first d sums, and
-        # noise · item_sum item_sumᵀ from the others.
+        # Add up what integrating out the effects subtracts from the sums of each student (see the
+        # module's docstring): noise · linear_sum · item_sum from the first d sums, and noise ·
+        # item_sum item_sumᵀ from the others.
         item_sum = node_sums[:, 2:]
         correction[:, :d] += conditional.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, conditional.pull)
@@ -242,8 +246,9 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     """Return how the total effect at each node depends on the ability and the total above the node.
 
     A node is a student in a context, such as a quiz. Its total effect is added to the logits of the
-    student's answers in the context. It is the total above, which belongs to the node's parent,
-    plus the node's own effect. If the ability and the total above are known, the total is Gaussian:
+    student's answers in the context. The total effect is the sum of the total above (the total
+    effect at the node's parent) and the node's own effect. If the student's ability and the total
+    above are known, the total effect is Gaussian:
 
         mean = gain · (total above) + offset − pull · (ability, 1),    variance = noise.
 
@@ -261,15 +266,16 @@ def _totals_given_above(node_sums: FloatArray, precision: FloatArray) -> Conditi
     weight_sum = node_sums[:, 0]
     linear_sum = node_sums[:, 1]
     item_sum = node_sums[:, 2:]
-    # The precision of the total is the precision of the prior plus the precision of the likelihood.
+    # For a known total above, the precision of the total effect is the precision of the node's
+    # prior plus the precision of the likelihood of its answers.
     noise = 1 / (precision + weight_sum)
-    # Before the answers, the expected total is the total above. After the answers, the total above
-    # counts with the share that the prior has in the precision of the total.
+    # Without answers at the node, the expected total effect is the total above. With answers, the
+    # total above is multiplied by the share of the prior in the precision of the total effect.
     gain = precision * noise
     return ConditionalTotals(
         gain=gain,
-        # With the node's effect integrated out, the log likelihood is a parabola in the total
-        # above. This is its curvature.
+        # With the node's own effect integrated out, the log likelihood of its answers is a parabola
+        # in the total above. This is the curvature of the parabola.
         weight_above=gain * weight_sum,
         noise=noise,
         offset=noise * linear_sum,
@@ -290,10 +296,10 @@ class _Totals:
 
     # The position of each node's student, shape (nodes,).
     student: IntArray
-    # The part of the mean that does not depend on the ability, shape (nodes,).
+    # The first term of the mean, shape (nodes,).
     offset: FloatArray
-    # How much the mean falls if an element of the vector (ability, 1) rises by 1, shape
-    # (nodes, k + 1).
+    # The vector that (ability, 1) is multiplied by in the second term of the mean, shape (nodes, k
+    # + 1) with k abilities.
     pull: FloatArray
     # Variance of the total effect if the ability is known, shape (nodes,).
     noise: FloatArray
@@ -301,7 +307,7 @@ class _Totals:
     mean: FloatArray
 
     def take(self, nodes: IntArray) -> "_Totals":
-        """Return the totals at some of the nodes."""
+        """Return the distributions of the total effects at some of the nodes."""
         return _Totals(
             student=self.student[nodes],
             offset=self.offset[nodes],
@@ -346,9 +352,10 @@ def restore(
         effect that students share.
     """
     n_students, k = students.mean.shape
-    # The means of the student vectors (ability, 1).
+    # The mean of each student's vector (ability, 1), shape (students, k + 1).
     student_vectors = np.concatenate([students.mean, np.ones((n_students, 1), np.float32)], axis=1)
-    # The root of a tree is a student. It has no effect, so the total effect at the root is 0.
+    # Begin at the roots of the trees, which are the students. A root has no effect of its own, so
+    # the total effect there is 0.
     zeros: FloatArray = np.zeros(n_students, np.float32)
     totals = _Totals(
         student=np.arange(n_students),
@@ -371,8 +378,8 @@ def restore(
         node_variance = _variance_of_node_effects(totals, above, conditional, ability_covariance)
         stage = stage_of_label(level.label, n_stages=variance.shape[1])
         sums[depth] = _sum_effects(stage, node_mean, node_variance, variance[depth])
-    # The nodes of the last level are the leaves, so `above`, `conditional` and `student_vector` now
-    # belong to the leaves.
+    # The loop has ended with the last level, whose nodes are the leaves. So `above`, `conditional`
+    # and `student_vector` now hold the values of the leaves.
     return effects, sums, _slope_in_shared_effect(above, conditional, student_vector)
 
 
@@ -393,15 +400,15 @@ def _add_effects_of_nodes(
     student_vector
         E[(ability, 1)] of each node's student, shape (nodes, k + 1).
     """
-    # Given the ability, the total at a node is gain · (total above) + e. These two terms are
-    # independent Gaussians. The total above has the variance above.noise and the mean
-    # above.offset − above.pull · (ability, 1). The term e has the variance conditional.noise and
-    # the mean conditional.offset − conditional.pull · (ability, 1).
+    # If the ability is known, the total effect at a node is gain · (total above) + e, a sum of two
+    # independent Gaussians. The total above has the variance above.noise and the mean above.offset
+    # − above.pull · (ability, 1). The term e has the variance conditional.noise and the mean
+    # conditional.offset − conditional.pull · (ability, 1).
     gain = conditional.gain
     offset = gain * above.offset + conditional.offset
     pull = gain[:, None] * above.pull + conditional.pull
     noise = gain * gain * above.noise + conditional.noise
-    # For an unknown ability, the mean is offset − pull · E[(ability, 1)].
+    # The ability is not known. So take the expected vector (ability, 1) in the formula of the mean.
     mean = offset - np.einsum("ni,ni->n", pull, student_vector)
     return _Totals(student=above.student, offset=offset, pull=pull, noise=noise, mean=mean)
 
@@ -419,13 +426,14 @@ def _moments_of_totals(totals: _Totals, ability_covariance: FloatArray) -> Float
     variance, and its covariance with each ability.
     """
     k = ability_covariance.shape[1]
-    # The last element of `pull` belongs to the constant 1 in (ability, 1), which has no variance.
+    # The mean of the total effect contains −pull · (ability, 1). The last element of `pull` is
+    # multiplied by the constant 1, so it adds no variance.
     ability_pull = totals.pull[:, :k]
-    # With V for the covariance matrix of the abilities, the covariance of the total effect with the
-    # abilities is −V pull.
+    # The covariance of the total effect with the abilities is −V pull, where V is the covariance
+    # matrix of the abilities.
     covariance = -np.einsum("nij,nj->ni", ability_covariance, ability_pull)
-    # The uncertain abilities add the variance of pull · ability, which is pullᵀ V pull. This equals
-    # −covariance · pull.
+    # The abilities are uncertain, which adds the variance of pull · ability to `noise`. This
+    # variance is pullᵀ V pull, which equals −covariance · pull.
     variance = totals.noise - np.einsum("ni,ni->n", covariance, ability_pull)
     return np.column_stack([totals.mean, variance, covariance])
 
@@ -448,17 +456,19 @@ def _variance_of_node_effects(
         The posterior covariances of the k abilities of each node's student, shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # The variance is a sum of two parts. The first part is there because the ability is unknown.
-    # Given the ability, the mean of a total is offset − pull · (ability, 1). So the mean of the
-    # node's own effect contains −d · ability, where d is the difference of the two pulls. The
-    # variance of this term is dᵀ V d, where V is the covariance of the abilities.
+    # The variance is a sum of two parts. The first part is there because the ability is uncertain.
+    # For a known ability, the mean of a total effect is offset − pull · (ability, 1). The node's
+    # own effect is a difference of two total effects. So its mean contains −d · ability, where d is
+    # the difference of their pulls. The variance of this term is dᵀ V d, where V is the covariance
+    # matrix of the abilities.
     pull_difference = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum(
         "ni,nij,nj->n", pull_difference, ability_covariance, pull_difference, optimize=True
     )
-    # The second part is the variance given the ability. The total is then gain · (total above) plus
-    # an independent term with the variance conditional.noise. So the node's own effect is
-    # (gain − 1) · (total above) plus this term.
+    # The second part is the variance for a known ability. Then the total effect at the node is gain
+    # · (total above) plus an independent term with the variance conditional.noise. So the node's
+    # own effect, the total effect minus the total above, is (gain − 1) · (total above) plus this
+    # term.
     variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
@@ -468,8 +478,9 @@ def _slope_in_shared_effect(
 ) -> FloatArray:
     """Return the expected slope of each leaf's log likelihood in the effect that students share.
 
-    The leaf's effect is integrated out, which multiplies the slope by `gain`. The slope is taken at
-    the old mean of the shared effect. With sums over the leaf's answers, it is
+    A leaf is a student in a context of the last level, such as a quiz. The leaf's own effect is
+    integrated out, which multiplies the slope by `gain`. The slope is taken at the old mean of the
+    shared effect. With sums over the leaf's answers, it is
 
         gain · (Σ linear − Σ weight · E[slopes · ability + intercept] − Σ weight · E[total above]).
 
@@ -478,8 +489,8 @@ def _slope_in_shared_effect(
 
     `student_vector` is E[(ability, 1)] of each leaf's student.
     """
-    # This is noise · (Σ linear − Σ weight · E[slopes · ability + intercept]): the posterior mean of
-    # the leaf's total if the total above is 0.
+    # The posterior mean of the total effect at each leaf if the total above is 0. It is noise · (Σ
+    # linear − Σ weight · E[slopes · ability + intercept]), with sums over the leaf's answers.
     mean_without_above = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
     slope: FloatArray = leaves.gain * mean_without_above / leaves.noise
     slope -= leaves.weight_above * above.mean
@@ -508,9 +519,9 @@ def _sum_effects(
 
 
 def sum_by_label(label: IntArray, columns: Sequence[FloatArray], n_labels: int) -> FloatArray:
-    """Return, for each label and column, the sum over the elements that have the label.
+    """Sum up the elements of each column that have the same label.
 
-    The result has the shape (labels, columns).
+    `label` holds the label of each element of a column. The result has the shape (labels, columns).
     """
     return np.stack([np.bincount(label, column, n_labels) for column in columns], axis=1)
 
@@ -527,7 +538,7 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     """
     n_effects, squared_means, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     n = n_effects + _EFFECTS_OF_GUESS
-    # E[effect²] = (posterior mean)² + posterior variance.
+    # The mean of E[effect²] = (posterior mean)² + posterior variance, with the guess.
     new = (squared_means + variances + _EFFECTS_OF_GUESS * START_VARIANCE) / n
     return accelerate(old, new, squares_of_removed / n, _MAX_ACCELERATION)
 
@@ -538,11 +549,11 @@ def accelerate(
     """Extrapolate a step of expectation maximisation (EM) of variances, from `old` to `new`.
 
     `squared_removed` is the mean of (1 − posterior variance / prior variance)² over the effects
-    whose variance is estimated. One EM step goes about this share of the way from `old` to the
-    variance at which EM would end. So Aitken's extrapolation makes a change that is as large as
-    1 / `squared_removed` steps, but at most as large as `max_acceleration` steps. Here it
-    extrapolates the logarithm of the variance. The ratio of the result to `old` is from
-    1 / `_MAX_RATIO` to `_MAX_RATIO`, and the result is at least `_MIN_VARIANCE`.
+    whose variance is estimated. One EM step goes about the share `squared_removed` of the way from
+    `old` to the variance at which EM would end. So Aitken's extrapolation takes 1 /
+    `squared_removed` steps at once, but at most `max_acceleration`. Here it extrapolates the
+    logarithm of the variance. The ratio of the result to `old` is from 1 / `_MAX_RATIO` to
+    `_MAX_RATIO`, and the result is at least `_MIN_VARIANCE`.
     """
     acceleration = np.minimum(1 / np.maximum(squared_removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
@@ -584,7 +595,8 @@ def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     added_precision_times_mean = sums[:, 1]
     # Row i of `sums` belongs to the effect with the label i.
     stage = stage_of_label(np.arange(len(sums)), n_stages=len(old.prior))
-    # The prior adds 1 / (prior variance) to the precision, and nothing to precision · mean.
+    # The prior adds its precision, 1 / (prior variance), to what the answers add. Its mean is 0, so
+    # it adds nothing to precision · mean.
     precision = 1 / old.prior[stage] + added_precision
     variance = 1 / precision
     mean = variance * added_precision_times_mean

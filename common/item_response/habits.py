@@ -33,8 +33,8 @@ from common.threads import in_threads
 import numpy as np
 
 _N_STEPS = 12
-# A habit is a term that the student has everywhere, plus a term that the student has in one
-# context. This is the prior variance of both kinds of terms at the start.
+# A student's habit in a context is the student's overall habit plus a term for the context. This is
+# the prior variance of overall habits and of terms for contexts at the start of the fit.
 _START_VARIANCE = 0.05
 # The prior variances are estimated by EM (expectation maximisation). To save time,
 # `context.accelerate` takes several EM steps at once, but at most this many.
@@ -62,13 +62,11 @@ class Habits:
     # The first level has one node for each student. The second level has one node for each student
     # and each context in which the student has answers.
     levels: tuple[Level, ...]
-    # For each level, what the habits add to the log probability of every option, shape (nodes,
-    # options). A habit at a node of the first level is a term that the student has everywhere. A
-    # habit at a node of the second level is this term plus a term that the student has only in one
-    # context.
+    # For each level, what the habit at each node adds to the log probability of every option, shape
+    # (nodes, options). The first level has the students' overall habits. The second level has their
+    # habits in contexts: the overall habit plus a term for the context.
     total: tuple[FloatArray, ...]
-    # Two prior variances, shape (2,): that of the terms that students have everywhere, then that of
-    # the terms that students have only in one context.
+    # Two prior variances, shape (2,): of the overall habits, then of the terms for contexts.
     variance: FloatArray
 
 
@@ -91,9 +89,9 @@ def fit_habits(
 ) -> Habits:
     """Estimate the habits of students from their choices.
 
-    A habit says how much more often than the item response model explains a student chooses an
-    option, such as the first one. A student has an overall habit, and one for each context, such as
-    a quiz.
+    A habit says how much more often a student chooses an option, such as the first one, than the
+    item response model expects. A student has an overall habit, and a habit in each context, such
+    as a quiz.
 
     Parameters
     ----------
@@ -114,7 +112,8 @@ def fit_habits(
     log_probability = np.log(np.maximum(probability[order], _MIN_PROBABILITY))
     choices = _Choices(observations, choice[order], log_probability)
     levels = observations.levels
-    # For each level, the habits of its nodes, which each step changes in place.
+    # For each level, the habits at its nodes, shape (nodes, options). Each step changes them in
+    # place.
     habits = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
     variance = np.full((len(levels), 1), _START_VARIANCE)
     for _ in range(_N_STEPS):
@@ -126,13 +125,12 @@ def fit_habits(
 def _sort_choices(
     student: IntArray, context: IntArray, n_students: int
 ) -> tuple[IntArray, Observations]:
-    """Sort choices by student and context; return their order, and where they belong.
+    """Sort choices by student and context; return their order, and the sorted `Observations`.
 
     Students and contexts are numbered from 0. The returned `Observations` says which of the sorted
-    choices belong to which student and context. A habit is a term that the student has everywhere,
-    plus a term that the student has in one context. So the choices have two levels (see `Level`): a
-    node of the first level holds all choices of a student, and a node of the second level holds the
-    student's choices in one context.
+    choices belong to which student and context. A student has an overall habit, and a habit in each
+    context. So the choices have two levels (see `Level`): a node of the first level holds all
+    choices of a student, and a node of the second level holds the student's choices in one context.
     """
     n_choices = len(student)
     # On each level, `sort_answers` makes a node for each student and label. On the first level, all
@@ -140,9 +138,9 @@ def _sort_choices(
     # contexts.
     label_of_all = np.zeros(n_choices, np.int32)
     order, start, levels = sort_answers(student, [label_of_all, context], n_students)
-    # Habits use only `start` and `levels` of `Observations`. The other arrays must have an element
-    # for each choice, but their values mean nothing. `order` serves as `item` only because it has
-    # the right length and dtype.
+    # Only `start` and `levels` of these `Observations` are used. The other arrays must have an
+    # element for each choice, but their values mean nothing. `order` serves as `item` only because
+    # it has the right length and dtype.
     unused = np.zeros(n_choices, bool)
     observations = Observations(
         start=start,
@@ -160,9 +158,8 @@ def _update_habits(
 ) -> FloatArray:
     """Bring the habits of all students closer to their most probable values, by a Newton step.
 
-    The overall habit of a student is a term that the student has everywhere. The student's habit in
-    a context is this term plus a term for the context (see the module's docstring). The terms have
-    the prior N(0, variance).
+    A student's habit in a context is the student's overall habit plus a term for the context (see
+    the module's docstring). Overall habits and terms for contexts have the prior N(0, variance).
 
     Parameters
     ----------
@@ -173,17 +170,16 @@ def _update_habits(
         options). The second has a row for each context of each student: the student's habits in
         this context.
     variance
-        Prior variance of the terms that students have everywhere, then of the terms for contexts,
-        shape (2, 1).
+        Prior variance of the overall habits, then of the terms for contexts, shape (2, 1).
 
     Returns
     -------
     array of float64, shape (2, 1, 4)
         The sums from which `_estimate_variance` computes the prior variances of the next step. Row
-        0 is about the terms that students have everywhere, row 1 about the terms for contexts. A
-        row has four numbers: the number of terms, and the sums over the terms of (posterior mean)²,
-        of the posterior variance, and of (1 − posterior variance / prior variance)². The last sum
-        tells how many EM steps `accelerate` may take at once.
+        0 is about the overall habits, row 1 about the terms for contexts. A row has four numbers:
+        how many habits or terms there are, and their sums of (posterior mean)², of the posterior
+        variance, and of (1 − posterior variance / prior variance)². The last sum tells how many EM
+        steps `accelerate` may take at once.
     """
     sums: FloatArray = np.zeros((2, 1, 4))
     # Different chunks of students write into different rows of `habits`.
@@ -203,10 +199,10 @@ def _update_habits_of_students(
     The habits are changed in place. Returns what these students add to the sums that
     `_update_habits` returns.
 
-    For this step, the log likelihood of a student's choices is replaced by a sum of parabolas, one
-    in the habit of each option (see the module's docstring). So the options can be handled one
-    after the other. For each option, the step finds the Gaussian posterior of the student's overall
-    habit, and of the student's habit in each context.
+    For this step, the log likelihood of a student's choices is replaced by a sum of parabolas (see
+    the module's docstring). Each parabola is a function of the habit of one option. So the options
+    can be handled one after the other. For each option, the step finds the Gaussian posterior of
+    the student's overall habit, and of the student's habit in each context.
 
     The overall habit and the habits in contexts form a tree, as effects of nested contexts do, so
     the functions for these effects serve here too. `eliminate` goes from the contexts up to the
@@ -219,19 +215,21 @@ def _update_habits_of_students(
     n_students = len(part.start) - 1
     _, all_habits_in_contexts = habits
     _, rows_of_contexts = row_ranges
-    # These students' habits in contexts before the step. A leaf is a student in a context.
+    # A leaf is a student in a context. Its habits are the student's habits in the context, here
+    # before the step.
     leaf_habits = all_habits_in_contexts[rows_of_contexts]
-    # For each option, the coefficients of the parabolas, summed over the choices of each leaf.
+    # For the step, a parabola replaces the log likelihood of each choice, for each option. Sum the
+    # coefficients of the parabolas over the choices of each leaf.
     leaf_sums_by_option = _sum_by_leaf(choices, part, students, leaf_habits)
     # `restore` requires abilities of the students. Habits do not depend on abilities, so pass
     # abilities of 0 dimensions.
     no_abilities = standard_normal(n_students, 0)
-    # For each option, `restore` returns four sums over the terms of each level, shape (2, 1, 4).
-    # Add them up over the options.
+    # For each option, `restore` returns the sums from which the prior variances are estimated,
+    # shape (2, 1, 4). Add them up over the options.
     sums = np.zeros((2, 1, 4))
     for option, leaf_sums in enumerate(leaf_sums_by_option):
         conditional_totals, _ = eliminate(part.levels, leaf_sums, variance, n_students)
-        # `posteriors` has an array for each level, with a row for each node of the level.
+        # `posteriors` has an array for each level. A row is the posterior of the habit at one node.
         posteriors, sums_over_terms, _ = restore(
             part.levels, conditional_totals, no_abilities, variance
         )
@@ -249,8 +247,8 @@ def _sum_by_leaf(
     """Return sums over the choices of each leaf; `context.eliminate` needs these sums.
 
     A leaf is a student in a context. For each option, the log likelihood of a choice is replaced by
-    linear · habit − weight · habit² / 2, its Taylor expansion of second order at the habit before
-    the step, apart from a constant.
+    the parabola linear · habit − weight · habit² / 2. At the habit before the step, the parabola
+    has the slope of the log likelihood. The module's docstring explains its curvature `weight`.
 
     Parameters
     ----------
@@ -279,9 +277,9 @@ def _sum_by_leaf(
     p = np.exp(choices.log_probability[rows] + habit)
     p /= p.sum(axis=1, keepdims=True)
     n_options = p.shape[1]
-    # `weight` is the curvature of the log likelihood in the habit of one option. The curvature also
-    # has mixed terms for two options, which are left out. The factor n / (n − 1), with n options,
-    # makes up for them (see the module's docstring).
+    # Without its last factor, `weight` is the curvature of the log likelihood in the habit of one
+    # option. The second derivatives by the habits of two different options are left out. The factor
+    # n / (n − 1), where n is the number of options, makes up for them (see the module's docstring).
     weight = p * (1 - p) * np.float32(n_options / (n_options - 1))
     # linear = slope + weight · habit. The slope, the derivative of the log likelihood by the habit,
     # is 1 − p for the chosen option and −p for each other option.
@@ -298,16 +296,17 @@ def _sum_by_leaf(
 
 
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
-    """Return new prior variances of the terms of which habits are sums, shape (2, 1).
+    """Return new prior variances of overall habits and of terms for contexts, shape (2, 1).
 
-    The first variance is that of the terms that students have everywhere, the second that of the
-    terms that students have only in one context. `sums` is the result of `_update_habits` with the
-    prior variances `old`.
+    A student's habit in a context is the overall habit plus a term for the context. The first
+    variance is that of the overall habits, the second that of the terms for contexts. `sums` is the
+    result of `_update_habits` with the prior variances `old`.
     """
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
-    # A node has one term for each of the n options. A constant that is added to all n terms does
-    # not change the probabilities, so this constant is estimated as 0. Only n − 1 of the terms are
-    # free, so their sum of squares is too small by the factor (n − 1) / n: correct it.
+    # For each student or context, there is one term for each of the n options. A constant that is
+    # added to all n terms does not change the probabilities, so this constant is estimated as 0.
+    # Only n − 1 of the terms are free, so their sum of squares is too small by the factor (n − 1) /
+    # n: correct it.
     squares = squares * n_options / (n_options - 1)
     new = (squares + variances) / n_terms
     return accelerate(old, new, squares_of_removed / n_terms, _MAX_ACCELERATION)

@@ -31,16 +31,17 @@ from common.threads import in_threads, run_in_threads
 
 import numpy as np
 
-# Passes over the answers end when the root mean square change of the abilities is at most this, or
-# after this many passes.
+# The abilities are found in several passes over the answers. The passes end when the root mean
+# square change of the abilities is at most this, or after this many passes.
 _MAX_CHANGE = 0.01
 _MAX_PASSES = 10
-# Upper bound on w u, in the notation of this module's docstring: the share of the information on a
-# logit that comes from the answer itself. The bound keeps quotients by 1 − w u finite.
+# Upper bound on the share of the information on an answer's logit that comes from the answer
+# itself. The module's docstring calls this share w u. The bound keeps quotients by 1 − w u finite.
 _MAX_SHARE = np.float32(0.95)
 # Answers that one thread predicts at a time.
 _BLOCK = 1 << 16
-# Points and weights of Gauss-Hermite quadrature, which give expectations under N(0, 1).
+# Points and weights of Gauss-Hermite quadrature: E[f(x)] for x from N(0, 1) is about the sum of
+# weight · f(point).
 _points, _weights = np.polynomial.hermite_e.hermegauss(5)
 _POINTS = _points.astype(np.float32)
 _WEIGHTS = (_weights / _weights.sum()).astype(np.float32)
@@ -53,17 +54,18 @@ class Predictions:
     # P(right), and the residual: 1 for a right answer or 0 for a wrong one, minus P(right).
     p_right: FloatArray
     residual: FloatArray
-    # Derivatives of P(right): by the intercept, and by the slope along the overall ability.
+    # Derivatives of P(right) by two parameters of the question: the intercept, and the slope along
+    # the overall ability.
     by_intercept: FloatArray
     by_slope: FloatArray
-    # Curvature of the answer's log likelihood, and variance of the logit given the student's other
-    # answers. The docstring of this module calls them w and u₋.
+    # The curvature of the answer's log likelihood as a function of its logit, and the variance of
+    # the logit given the student's other answers. The module's docstring calls them w and u₋.
     curvature: FloatArray
     logit_variance: FloatArray
 
     @property
     def residual_variance(self) -> FloatArray:
-        """The variance of each residual, if the model is true."""
+        """The variance that each residual has if the model is true."""
         variance: FloatArray = self.p_right * (1 - self.p_right)
         return variance
 
@@ -74,11 +76,12 @@ class AnswersOfStudents:
 
     # The answers of student i are start[i] to start[i + 1].
     start: IntArray
-    # Positions in `student_ids` and `question_ids`, shape (answers,), int32.
+    # For each answer, the positions of its student in `student_ids` and of its question in
+    # `question_ids`; int32, shape (answers,).
     student: IntArray
     question: IntArray
     is_right: BoolArray
-    # The ids of the students and of the questions that have answers here, in increasing order.
+    # The ids of the students and of the questions of these answers, in increasing order.
     student_ids: IntArray
     question_ids: IntArray
     # The posterior of each student's abilities, with a row for each of `student_ids`.
@@ -93,8 +96,8 @@ class AnswersOfStudents:
     def direction(self) -> FloatArray:
         """The direction of the overall ability, a vector of length 1, shape (k,).
 
-        This is the direction of the mean slopes: the mean logit of the questions grows fastest
-        there.
+        The overall ability sums up the k abilities. It lies along the questions' mean slopes, the
+        direction in which their mean logit grows fastest.
         """
         slopes = self.items.mean[:, :-1].mean(axis=0, dtype=np.float64)
         length = float(np.linalg.norm(slopes))
@@ -109,8 +112,8 @@ class AnswersOfStudents:
 def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
     """Sort the answers and find the abilities of their students, given the questions of a fit.
 
-    The posterior must have no contexts. Questions that the posterior does not know count as
-    average.
+    `posterior` is the result of the fit. It must have no contexts. Questions that the fit does not
+    know count as average.
     """
     (student_ids, student), (question_ids, question) = in_threads(
         number_ids, [answers.student, answers.question]
@@ -126,8 +129,8 @@ def find_abilities(posterior: Posterior, answers: Answers) -> AnswersOfStudents:
         n_students=len(student_ids),
         n_items=len(question_ids),
     )
-    # The state before the first pass over the answers has the abilities that the fit found. The
-    # passes compute new abilities from the answers given here alone.
+    # Begin with the abilities that the fit found. The passes over the answers below replace them by
+    # abilities that follow from `answers` alone.
     state = replace(
         posterior,
         students=posterior.students.take(student_position),
@@ -161,8 +164,8 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
 
     Also returns the derivatives of the predictions, see `Predictions`.
     """
-    # Treat the parameters of the questions as known: set their covariances to 0. `_chi_square` and
-    # `parameters` in `question_statistics`, and `differential`, allow for their uncertainty.
+    # Treat the parameters of the questions as known: set their covariances to 0. The callers,
+    # `question_statistics` and `differential`, allow for the uncertainty of the parameters.
     items = Gaussians(answers.items.mean, np.zeros_like(answers.items.covariance))
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector, the direction of the mean slopes of the questions.
@@ -284,7 +287,8 @@ def _leave_out(
     slope, curvature = model.expected_slope_and_curvature(
         with_answer.logit_mean, with_answer.logit_variance, is_right, guessing
     )
-    # The share of the information on the logit that comes from the answer itself.
+    # The information on the logit is 1 / variance. `curvature` is the part that comes from the
+    # answer itself, and `own_share` is the share of this part.
     own_share = np.minimum(curvature * with_answer.logit_variance, _MAX_SHARE)
     logit_variance = with_answer.logit_variance / (1 - own_share)
     covariance = with_answer.covariance / (1 - own_share)
@@ -305,8 +309,8 @@ def _p_right_and_derivatives(
     P(right) is guessing + (1 − guessing) E[sigmoid(logit)]. The slope is the question's slope along
     the overall ability.
     """
-    # These three arrays become E[sigmoid(logit)] and the expectations of the first and of the
-    # second derivative of sigmoid.
+    # The loop below adds up three expectations over the distribution of the logit: of sigmoid, and
+    # of its first and its second derivative.
     p_knows, first_derivative, second_derivative = np.zeros((3, len(guessing)), np.float32)
     deviation = np.sqrt(distribution.logit_variance)
     # By Gauss-Hermite quadrature, each expectation is a weighted sum over a few points of the

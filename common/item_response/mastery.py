@@ -27,7 +27,8 @@ from common.item_response.steps import Posterior
 import numpy as np
 import pandas as pd
 
-# The share of a subject is computed from at most this many of its questions, to save time.
+# Mastery of a subject is the share of its questions that a student is expected to answer correctly.
+# To save time, this share is computed from at most this many of the questions.
 _MAX_QUESTIONS = 20
 # Largest number of students whose shares of one subject are computed at a time.
 _ROWS_AT_ONCE = 1 << 16
@@ -90,7 +91,10 @@ def find_mastery(posterior: Posterior, subject: IntArray) -> pd.DataFrame:
 
 
 def _require_questions(posterior: Posterior, subject: IntArray) -> None:
-    """Raise `InputError` unless every subject with answers has a question in `subject`."""
+    """Raise `InputError` if students have answers in a subject that no question has.
+
+    `subject` holds the subjects of all questions, with a column for each level of subjects.
+    """
     for number, level in enumerate(posterior.levels):
         answered = posterior.context_ids[number][level.label]
         is_missing = ~np.isin(answered, subject[:, number])
@@ -109,10 +113,11 @@ def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArra
     narrowest subject. `subject` has a row for each question, and a column for each level of
     subjects, the widest first.
     """
-    # `shared.mean` has the order of the ids of the narrowest subjects. So `find_ids` returns the
-    # positions in `shared.mean`.
+    # `shared.mean` has an effect for each of the narrowest subjects, in the order of their ids in
+    # `context_ids[-1]`. `find_ids` finds the position of each question's subject among them.
     shared_effect = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
-    # Leave out the last item, which stands for unknown questions. The last column is the intercept.
+    # The last row of `items.mean` stands for unknown questions: leave it out. The last column is
+    # the intercept.
     easiness: FloatArray = posterior.items.mean[:-1, -1] + shared_effect
     return easiness
 
@@ -135,9 +140,9 @@ def _shares_by_own_effects(
 ) -> _Shares:
     """Return the share of a subject's questions that a student is expected to answer correctly.
 
-    There is a share for each node of one level of subjects. The student's effect in the subject,
-    how much better the student is there than the abilities tell, is applied to all questions of the
-    subject: effects in narrower subjects do not count here. At most `_MAX_QUESTIONS` questions
+    There is a share for each node of one level of subjects. The effect of a node says how much
+    better the student is in the subject than the abilities tell. It is applied to all questions of
+    the subject: effects in narrower subjects do not count here. At most `_MAX_QUESTIONS` questions
     represent all questions of a subject.
 
     Parameters
@@ -304,8 +309,8 @@ def _include_subjects_below(
     """Return the expected share of right answers at each node, a mean over the node's questions.
 
     A node is a student together with a subject. If the student has answers in a narrower subject
-    below this subject, the questions of the narrower subject count with the share that is expected
-    there. All other questions count with `mean`, the share that follows from the effect of the
+    below this subject, the share that is expected there counts for the questions of the narrower
+    subject. For all other questions, `mean` counts, the share that follows from the effect of the
     node. `below` has a row for each node of the next level: the position of its parent, its number
     of questions, and its share.
     """

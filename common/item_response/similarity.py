@@ -23,9 +23,9 @@ import scipy.sparse
 # questions of one cluster are a context. For each number below, one clustering becomes a level: the
 # one whose mean number of answers in a context is closest to it.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A clustering becomes a level only if its contexts have at least this many answers on average.
+# A clustering becomes a level only if a context has at least this many answers on average.
 _MIN_ANSWERS = 1.5
-# A clustering becomes a level only if students have at least this many contexts on average.
+# A clustering becomes a level only if a student has at least this many contexts on average.
 _MIN_CONTEXTS = 1.2
 # Thresholds of similarity, from high to low. At each threshold, clusters that are at least this
 # similar are merged. The clusters that result at one threshold are one clustering.
@@ -43,8 +43,8 @@ _MAX_NEIGHBOURS = 100
 # elements than this, they are projected to `_N_PROJECTED` dimensions.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# To choose the clusterings that become levels, the contexts of students are counted. To save time,
-# this is done only for some students, who together have about this many answers.
+# Which clusterings become levels depends on how many contexts students have. To save time, the
+# contexts are counted only for some students, who together have about this many answers.
 _MAX_COUNTED = 1_000_000
 # Similarities are computed for some questions at a time, in arrays of about this many numbers.
 _BLOCK = 1 << 22
@@ -125,8 +125,8 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
 
     has_many_contexts = n_contexts >= _MIN_CONTEXTS * n_students
     may_be_level = (answers_in_context >= _MIN_ANSWERS) & has_many_contexts
-    # If students have few contexts even at the high threshold `_NEARLY_SAME`, all students answer
-    # nearly the same questions.
+    # If most students have a single context even at the high threshold `_NEARLY_SAME`, all students
+    # answer nearly the same questions.
     answer_nearly_the_same = not has_many_contexts[_CUTS.index(_NEARLY_SAME)]
     if not may_be_level.any() or answer_nearly_the_same:
         return []
@@ -175,8 +175,8 @@ def _find_vectors(
 def _find_similarity(vectors: FloatArray) -> Any:
     """Return the scalar products of all pairs of vectors as a symmetric sparse matrix.
 
-    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. A product is also left out if
-    it is not among the `_MAX_NEIGHBOURS` largest products of either of its two vectors.
+    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. Each vector keeps its
+    `_MAX_NEIGHBOURS` largest products. A product that neither of its two vectors keeps is left out.
     """
     n = len(vectors)
     # To save memory, compute the products of `n_rows` vectors with all vectors at a time.

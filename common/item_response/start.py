@@ -19,7 +19,8 @@ _MAX_ANSWERS = 2_000_000
 # Number of steps in which a single ability is fitted.
 _N_STEPS = 4
 # The search for a start begins with a fit of a single ability. This is the prior mean of the slopes
-# in the first stage of a question (MODEL.md explains stages); in later stages, the prior mean is 0.
+# in the first stage, whether an answer is right. In later stages, which wrong option it is (see
+# MODEL.md), the prior mean is 0.
 _FIRST_SLOPE_MEAN = 1.0
 # Prior variances of slopes and intercepts in the fit with a single ability.
 _FIRST_SLOPE_VARIANCE = 0.3
@@ -93,8 +94,8 @@ def find_start(
     k = n_dimensions
     students = model.standard_normal(len(is_first), k)
     students.mean[is_first, 0] = state.students.mean[:, 0]
-    # An item has k slopes, then the intercept. The fit above found the first slope and the
-    # intercept; the slopes between these two belong to the other abilities.
+    # The parameters of an item are k slopes, then the intercept. The fit above found the first
+    # slope and the intercept; the slopes between these two belong to the other abilities.
     general_and_intercept = [0, k]
     n_items = observations.n_items
     mean = np.zeros((n_items, k + 1), np.float32)
@@ -102,7 +103,7 @@ def find_start(
     mean[:, 1:k] = _SLOPE * directions
     items = Gaussians(mean, np.zeros((n_items, k + 1, k + 1), np.float32))
 
-    # The items of each stage have a prior of their own.
+    # An item is a question in one stage. All items of a stage have the same prior.
     prior_mean = np.zeros((n_stages, k + 1))
     prior_mean[:, general_and_intercept] = state.prior.mean
     prior_covariance = np.tile(_SLOPE_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
@@ -127,7 +128,7 @@ def _choose_students(observations: Observations, student_order: IntArray) -> np.
 
 
 def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observations:
-    """Return the answers of chosen students, without contexts."""
+    """Return the answers of the chosen students, without the contexts of the answers."""
     n_answers = np.diff(observations.start)
     rows = np.repeat(is_chosen, n_answers)
     return Observations(
@@ -194,7 +195,7 @@ def _find_residual_directions(
     student = number_rows(observations.start)
     residual = _find_residuals(observations, state, student)
     residual *= student_scale[student] * item_scale[item]
-    # A sparse matrix with a row for each student and a column for each item.
+    # The residuals as a sparse matrix with a row for each student and a column for each item.
     matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
     directions = _leading_singular_vectors(parts, n_items, n_directions, seed)
@@ -232,7 +233,7 @@ def _leading_singular_vectors(
     seed
         Seed of the random basis with which the search begins.
     """
-    # The matrix has an element for each answer.
+    # The matrix stores an element for each answer.
     n_answers = sum(part.nnz for part in parts)
     n_searched = min(n_directions + _OVERSAMPLING, n_items)
     basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
@@ -247,7 +248,8 @@ def _leading_singular_vectors(
         # next round. But the lambda is called in this round only.
         images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
-    # `basis` spans the leading directions: take its leading left singular vectors.
+    # The columns of `basis` span about the same space as the wanted vectors. Its leading left
+    # singular vectors are the leading right singular vectors of the matrix.
     left_vectors: FloatArray = np.linalg.svd(basis, full_matrices=False)[0]
     return left_vectors[:, :n_directions]
 

@@ -33,9 +33,9 @@ def without_contexts(posterior: Posterior) -> Posterior:
     covariance = items.covariance.copy()
     # There are no levels if the fit used no contexts.
     if posterior.levels:
-        # The logit of an answer contains an effect of the student in the answer's context at each
-        # level. It also contains an effect of the context that all students share. Add up the prior
-        # variances of all these effects in the first stage (index 0).
+        # At each level of contexts, the logit of an answer contains an effect of the student in the
+        # answer's context. It also contains an effect that all students share in the context. Add
+        # up the prior variances of all these effects in the first stage (index 0).
         student_variance = posterior.variance[:, 0].sum()
         shared_variance = posterior.shared.prior[0]
         # The last parameter of an item is the intercept. The logit is the sum of the intercept, the
@@ -76,16 +76,16 @@ def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> 
         subject_numbers.append(number)
     # Each level has a node for each student and each subject in which the student has answers.
     _, _, levels = sort_answers(student, subject_numbers, len(posterior.student_ids))
-    # Each node gets an effect of 0. A row is about the effect of one node: the mean, the variance,
-    # and the covariance with each of the k abilities.
+    # Each node gets an effect of 0. A row describes the effect of one node by its mean, its
+    # variance, and its covariance with each of the k abilities.
     k = posterior.students.mean.shape[1]
     effects = tuple(np.zeros((len(level.label), 2 + k), np.float32) for level in levels)
     # A posterior also has effects that all students share: one for each of the narrowest subjects,
-    # and one for unknown subjects. These effects are 0 too.
+    # and one for all unknown subjects. These effects are 0 too.
     n_shared = len(subject_ids[-1]) + 1
-    # Effects of 0 have prior variances of 0: `variance` is that of the effects of nodes, `prior`
-    # that of the shared effects. Both arrays have one value for each stage, and right and wrong
-    # answers have one stage.
+    # The prior variances are 0 as well: `variance` holds those of the effects of nodes, and `prior`
+    # that of the shared effects. Right and wrong answers have a single stage (see MODEL.md), so a
+    # single value is needed for each level, and one for the shared effects.
     return replace(
         posterior,
         context_ids=tuple(subject_ids),
