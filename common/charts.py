@@ -171,7 +171,7 @@ def _steps_to_try(least_step: float, integer: bool) -> list[float]:
 
 
 def _count_decimals(values: Sequence[float], tolerance: float) -> int:
-    """Return the smallest number of decimals with which all values are right within a tolerance."""
+    """Return how many decimals are needed to write all values with an error up to a tolerance."""
     digits = 0
     while any(abs(round(value, digits) - value) > tolerance for value in values):
         digits += 1
@@ -291,7 +291,7 @@ class Drawing:
         self.path(f"M {d}{end}", style, tooltip)
 
     def box(self, x: Interval, y: Interval, style: str, tooltip: str = "") -> None:
-        """Add a rectangle that covers the interval `x` and the interval `y`."""
+        """Add a rectangle that extends over `x` horizontally and over `y` vertically."""
         corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1])]
         self.line(corners, style, tooltip, closed=True)
 
@@ -334,7 +334,8 @@ class Axes:
     """A rectangle of a drawing, with a horizontal and a vertical scale."""
 
     drawing: Drawing
-    # The values at the left and the right end, and at the bottom and the top.
+    # The values of the horizontal scale at the left and the right end, and the values of the
+    # vertical scale at the bottom and the top.
     x_limits: Interval
     y_limits: Interval
     # The edges of the rectangle in the drawing.
@@ -397,8 +398,8 @@ def axes_with_y_labels(
     `draw_x_axis` writes. `above`, `beside` and `below` are the sizes of further free space above
     the axes, at their right, and below them.
     """
-    # Half of the tick label at the end of an axis lies beyond this end. Leave half the font size of
-    # tick labels, `SMALL / 2`, as free space for it.
+    # A tick label is centred at its tick, so half of the label at the end of an axis lies beyond
+    # this end. Leave half the font size of tick labels, `SMALL / 2`, as free space for it.
     axes = Axes(
         drawing,
         x_limits,
@@ -423,7 +424,7 @@ def axes_with_y_labels(
 _BEFORE = 7.0
 # Space between the axes and the numbers at their right.
 _BESIDE = 9.0
-# Space between the dots with their numbers and the bars.
+# Space between the numbers of the dots and the bars at their right.
 _BETWEEN = 10.0
 # Radius of a dot.
 _RADIUS = 3.25
@@ -534,7 +535,7 @@ class _DotRow(NamedTuple):
 
 
 def _write_row(dot: Dot, digits: int, name_width: float) -> _DotRow:
-    """Write the texts of a dot's row. No line of its name is wider than `name_width`."""
+    """Return the texts of a dot's row. No line of its name is wider than `name_width`."""
     name = wrap(dot.label, name_width)
     return _DotRow(
         dot=dot,
@@ -774,8 +775,9 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         ticks(*y_limits, n_steps=6),
         title=value_axis,
         axis=axis,
-        # Half of the last label of the horizontal axis lies beyond its right end. Leave room for
-        # one digit, which is half of a label of two digits.
+        # The last label of the horizontal axis is centred at the right end of the axis, so half of
+        # the label lies beyond this end. If it has two digits, half of it is one digit: leave room
+        # for that.
         beside=text_width("0"),
         below=legend_height,
     )

@@ -44,7 +44,7 @@ def open_unnoticed(path: Path) -> BufferedReader:
     `provenance.watching_reads` notes each file that a process opens with `open`. It does not note
     files opened with `os.open`, which this function uses.
     """
-    # Only Windows has a flag for binary files.
+    # On Windows, a flag says that a file is binary. Other systems have no such flag.
     return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb")
 
 
@@ -85,8 +85,8 @@ def matches(path: Path, known: object) -> bool:
         return False
     if known == fingerprint(path):
         return True
-    # For a large file, `fingerprint` takes the digest of samples. Earlier versions of the kit took
-    # the digest of the whole content, which `known` may hold.
+    # For a large file, `fingerprint` takes the digest of samples. `known` may hold the digest of
+    # the whole content, which earlier versions of the kit took.
     return "sha256" in known and known["sha256"] == digest(path)
 
 

@@ -55,7 +55,7 @@ class Submission:
     submitted: datetime
     # Size of the file, in bytes.
     size: int
-    # Name of the file, relative to the folder, without control characters.
+    # Name of the file, relative to the folder of submissions, without control characters.
     file: str
     # Name of the team, without control characters.
     team: str
@@ -322,8 +322,9 @@ def _score_folder(
     identifies the bundle.
     """
     phase_folders = _list_phase_folders(bundle_digest, phases, options)
-    # The submissions that the last turn of the loop found. In the first turn, an empty folder is
-    # not scored, because it equals this empty list.
+    # The submissions that the previous turn of the loop found; they are not scored again unless
+    # something changes. In the first turn, an empty folder equals this empty list, so it is not
+    # scored.
     scored_before: list[Submission] = []
     while True:
         submissions, other_files = _find_submissions(options.submissions)
@@ -370,8 +371,8 @@ def _list_phase_folders(
     phase_folders = []
     _, private_phase = layout.PHASES
     # If a single phase is scored, --output_dir names the folder of its leaderboard. In all other
-    # cases, the folder without a suffix is for the public phase, and the private phase gets a
-    # folder with a suffix.
+    # cases, that folder (or the default) is for the public phase, and the private phase gets a
+    # folder beside it, whose name ends in _private.
     is_named_for_one_phase = bool(options.output_dir) and len(phases) == 1
     for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
@@ -590,8 +591,8 @@ def _is_reusable(record: dict[str, Any], folder: Path, bundle_digest: str) -> bo
     if record["bundle"] != bundle_digest or record["fault"]:
         return False
     are_numbers = all(isinstance(score, float) for score in record["scores"].values())
-    # Look for the page last, because access to the disk is slow and there may be many records of
-    # other bundles.
+    # Look for the page only after all other checks: access to the disk is slow, and there may be
+    # many records of other bundles.
     return are_numbers and (folder / record["details"]).exists()
 
 

@@ -191,8 +191,8 @@ def question_page(
     shared
         The values for the templates of all pages.
     """
-    # The chart has a bar for each quarter of the students, by ability. A bar is grey if it stands
-    # for few answers.
+    # The chart has a bar for each quarter of the students, from the least able to the ablest. A bar
+    # is grey if it stands for few answers.
     by_ability = features.option_counts_by_ability(data, question_id)
     n_in_quarter = by_ability.sum(axis=1)
     options = shared["options"].loc[question_id]
@@ -243,8 +243,9 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     # `feature.better` is 1 if high values are better, -1 if low values are better.
     quality = feature.better * table["shrunk"]
     # The lowest quality has rank 1. Without ties, rank − 1 questions are worse. `rank` gives tied
-    # questions the mean of their ranks, so half of the other tied questions count as worse. If the
-    # ranks 5, 6 and 7 are tied, each becomes 6: the 4 questions below and 1 tied question count.
+    # questions the mean of their ranks, so half of the other tied questions count as worse. For
+    # example, three tied questions at the places 5, 6 and 7 get the rank 6: for each of them, the 4
+    # questions below and 1 of the 2 other tied questions count as worse.
     n_worse = quality.rank() - 1
     n_others = quality.count() - 1
     return table.assign(better_than=n_worse / max(n_others, 1))
@@ -286,7 +287,8 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     choosing it and the ability.
     """
     options = range(1, data.n_options + 1)
-    # At first, each column is an array of shape (questions, options).
+    # Here each column is an array of shape (questions, options). `ravel` makes it a column of the
+    # table below.
     is_right = np.equal.outer(data.questions["CorrectAnswer"].to_numpy(), options)
     right_names = [f"option {option}, right" for option in options]
     wrong_names = [f"option {option}" for option in options]

@@ -81,11 +81,12 @@ class Bank:
         # The variance of the mean of the logits is the mean of all entries of their covariance
         # matrix. `posterior.covariance` is this matrix before any answer, equal for all students.
         prior_variance = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
-        # Each answer has a *factor*, a vector f over the questions, and subtracts f fᵀ from the
-        # covariance matrix. So each answer subtracts the mean of all entries of f fᵀ from the
-        # variance. This mean is the square of the mean of f. `posterior.factors` has the shape
-        # (students, answers, columns). Its product with `is_in_bank`, which is 1 for questions of
-        # the bank and 0 for further columns, is the sum of each factor over the bank.
+        # Each answer of a student subtracts a matrix f fᵀ from the covariance matrix, where the
+        # vector f has an element for each question. `posterior.factors` holds these vectors, shape
+        # (students, answers, columns). So each answer subtracts the mean of all entries of f fᵀ
+        # from the variance. This mean is the square of the mean of f over the questions of the
+        # bank. The product with `is_in_bank`, which is 1 for these questions and 0 for further
+        # columns, sums f over the bank.
         is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
         mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
         variance = np.maximum(prior_variance - (mean_factor**2).sum(axis=1), 0)
@@ -142,7 +143,8 @@ def load_bank(package: Path) -> Bank:
 def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
     """Reveal one answer of each student to the game and to the posterior.
 
-    `questions` holds the columns, -1 for students who are not asked, shape (students,).
+    `questions` holds the column of the question that each student is asked, -1 for a student who is
+    not asked; shape (students,).
     """
     state.reveal(questions)
     student = np.flatnonzero(questions >= 0)
@@ -339,12 +341,13 @@ def _draw_n_right(columns: IntArray, probability: FloatArray, draws: FloatArray)
     -------
     array of int, shape (N_DRAWS,)
     """
-    # The model knows nothing of questions outside the bank: their P(right) is the same in every
-    # draw.
+    # The model knows nothing about questions outside the bank, so there are no draws of their
+    # P(right): take the same P(right) in every draw.
     right = np.tile(probability[columns], (N_DRAWS, 1))
     in_bank = columns < draws.shape[1]
     right[:, in_bank] = draws[:, columns[in_bank]]
-    # For each draw of P(right), draw whether the answer is right.
+    # Each P(right) is itself a draw from the posterior. With this probability, draw whether the
+    # answer is right.
     is_right = np.random.default_rng(1).random(right.shape) < right
     return np.asarray(is_right.sum(axis=1))
 
@@ -355,7 +358,8 @@ def _draw_p_right(posterior: Any, row: int, n_questions: int) -> FloatArray:
     The seed is fixed, so every run gives the same draws. The shape is (N_DRAWS, n_questions).
     """
     # `posterior.covariance` is the covariance of a student's logits before any answer. Each answer
-    # has a *factor*, a vector f over the questions, and subtracts f fᵀ from the covariance.
+    # subtracts a matrix f fᵀ from it, where the vector f has an element for each question.
+    # `posterior.factors` holds these vectors.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
     # `root` is a matrix with root @ root.T = covariance, so the rows of `standard_normal @ root.T`

@@ -65,9 +65,9 @@ class Subject:
 class Subjects:
     """The subjects that a page shows. Without metadata, both lists are empty."""
 
-    # The few areas of mathematics.
+    # Areas of mathematics, the widest subjects.
     areas: list[Subject]
-    # Topics in these areas.
+    # Topics, which are narrower subjects in these areas.
     topics: list[Subject]
 
 

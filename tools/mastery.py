@@ -66,7 +66,8 @@ class Subjects:
     # Subjects are numbered from 0. If a question has no subject at a level, its number there is
     # larger than the numbers of all subjects.
     path: IntArray
-    # Row i describes the subject with the number i: name, level and SubjectId (-1 for a concept).
+    # Row i describes the subject with the number i by its name, its level and its SubjectId. If the
+    # subjects are the concepts of a user's own file (--concepts), the SubjectId is -1.
     table: pd.DataFrame
 
 
@@ -119,8 +120,8 @@ def main() -> None:
         source = found.source
         origin = found.origin
     mastery = name_subjects(model.mastery(subjects.path), subjects)
-    # A model from a file has no effects of subjects. So each share follows from the student's
-    # abilities and the subject's questions alone.
+    # A model from a file (--model) has no effects of subjects. So each student's share in a subject
+    # follows from the student's abilities and the subject's questions alone.
     by_abilities = options.model is not None
     page = class_page(mastery, students, origin, source, by_abilities=by_abilities)
 
@@ -174,18 +175,18 @@ def _paths_to_root(deepest: pd.DataFrame, tree: pd.DataFrame, n_questions: int) 
     n_subjects = len(tree)
     level_of_subject = tree["Level"].to_numpy()
     parent_of_subject = tree["parent"].to_numpy()
-    # At levels below its deepest subject s, a question has no subject. There it gets the number
-    # n_subjects + s, so that questions with different deepest subjects do not share a number. All
-    # questions without any subject share the number 2 * n_subjects.
+    # At levels below its deepest subject s, a question has no subject. There, `path` holds the
+    # number n_subjects + s, so that questions with different deepest subjects do not share a
+    # number. All questions without any subject share the number 2 * n_subjects.
     no_subject_at_all = 2 * n_subjects
     path = np.full((n_questions, len(_TREE_LEVELS)), no_subject_at_all, np.int32)
     # Element i of `subject` is a subject of the question in row `rows[i]` of `path`. Questions
     # without any subject are left out.
     subject = deepest["subject"].to_numpy()
     rows = deepest["row"].to_numpy()
-    # Go through the levels from the deepest one up. `subject` stays the deepest subject of a
-    # question until the loop reaches the level of this subject. From there on, each round replaces
-    # `subject` by its parent.
+    # Go through the levels from the deepest one up. For each question, `subject` stays the deepest
+    # subject until the loop reaches the level of this subject. From there on, each round replaces
+    # it by its parent.
     for column in reversed(range(len(_TREE_LEVELS))):
         is_at_level = level_of_subject[subject] == _TREE_LEVELS[column]
         path[rows, column] = np.where(is_at_level, subject, n_subjects + subject)
@@ -257,13 +258,13 @@ def class_page(
     without effects of subjects.
     """
     mastery_of_class = mastery[mastery["UserId"].isin(students)]
-    # The areas have the smallest level, the topics the largest one. Concepts have a single level,
-    # so they are both areas and topics.
+    # The areas are the subjects of the smallest level, and the topics those of the largest level.
+    # Concepts (see --concepts) have a single level, so they are both areas and topics.
     level = mastery_of_class["Level"]
     area_mastery = mastery_of_class[level == level.min()]
     topic_mastery = mastery_of_class[level == level.max()]
-    # The number of students of the class with answers in each area, the largest number first. The
-    # index of `n_students` names an area by its SubjectId and Name.
+    # For each area, the number of students of the class who have answers in it, the largest number
+    # first. The index of `n_students` names an area by its SubjectId and Name.
     n_students = area_mastery.groupby(["SubjectId", "Name"]).size()
     n_students = n_students.sort_values(ascending=False, kind="stable")
     areas = n_students.index

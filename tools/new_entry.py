@@ -31,9 +31,11 @@ from tools import script_flags
 PREFIX = "sample_model_"
 # Names of devices on Windows. There, no file can have such a name, with any suffix.
 _WINDOWS_DEVICES = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
-# The sample model to start from by default, by the name of the task's folder.
+# The names of the sample models that are copied by default. The keys are the names of the tasks'
+# folders.
 MODELS = {task.folder.name: task.simplest_model for task in TASKS.values()}
-# The task whose entries are folders. All other entries are scripts.
+# The name of the folder of task 4. The entries of this task are folders; all other entries are
+# scripts.
 PACKAGE_TASK = TASK_4.folder.name
 
 
@@ -240,7 +242,7 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
     is_one_line = first_line.endswith('"""') and len(first_line) > 3
     closing = '\n"""' if is_one_line else ""
     # Drop the line that begins with "Score:" or "Scores:", and the indented lines that follow it:
-    # the copy will have other scores.
+    # they are the scores of the sample model, not of the copy.
     rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
     copied = f"Copied from {source}, whose description is:"
     return f'"""{title}\n\n{copied}\n{old_title}{closing}\n{rest}'

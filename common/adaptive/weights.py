@@ -35,7 +35,7 @@ def describe_origin(record: provenance.Provenance | None) -> str:
 
 
 def move_record(folder: Path, copy: Path, package: Path) -> None:
-    """Rewrite the record of weights trained in a copy, as if the package had trained them.
+    """Rewrite the record of weights trained in a copy of a package, as if trained in the package.
 
     The record then names the package's script, and the paths of its sources become relative to the
     package. If there is no valid record, nothing changes.
@@ -64,7 +64,7 @@ def move_record(folder: Path, copy: Path, package: Path) -> None:
 
 
 def copy_package(package: Path, destination: Path) -> None:
-    """Copy a package without its weights and without stray files, see `stray_files`."""
+    """Copy a package of task 4 without its weights and without stray files, such as caches."""
 
     def list_ignored(folder: str, names: list[str]) -> list[str]:
         """Return the names in a folder that are not copied."""

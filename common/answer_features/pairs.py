@@ -39,7 +39,8 @@ class Pairs:
     n_students: int
     n_questions: int
     # The contexts of each pair as numbers, from `number_contexts`: shape (pairs, levels). A context
-    # is a quiz, for instance. Each level divides the contexts of the level before.
+    # is a quiz, for instance. Each level divides the contexts of the level before into smaller
+    # ones.
     context: IntArray
     # For each question, the most similar questions and their similarities, from
     # `similar_questions`: shape (questions, neighbours).
@@ -87,10 +88,10 @@ class Pairs:
     def _shorten_keys(self, key: IntArray) -> IntArray:
         """Replace keys by numbers from 0 that fit into int32; equal keys get the same number.
 
-        Some numbers may be unused.
+        A key is an integer that encodes two values of a pair. Some numbers may be unused.
         """
         highest = int(key.max(initial=0))
-        # Keys below the number of pairs fit into int32 already.
+        # If all keys are below the number of pairs, they fit into int32 already.
         if highest < len(self):
             return key
         # `number_ids` makes a lookup table with an element for each number up to `highest`. If this

@@ -70,11 +70,12 @@ def cut_into_parts(n_answers: int, seed: int) -> Split:
 def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int) -> Iterator[Part]:
     """Yield the held-out parts of the training answers with their features, then the template.
 
-    The features of a held-out part use the outcomes of all other training answers. The features of
-    the template use the outcomes of all training answers. There is one exception: if less than 2 %
-    of the training answers are held out, the features of the template do not use the outcomes of
-    the held-out answers either. Then one fit gives the features of both the held-out part and the
-    template. Shows a progress bar on a terminal.
+    The template holds the pairs to be predicted. The features of a held-out part use the outcomes
+    of all other training answers. The features of the template use the outcomes of all training
+    answers. There is one exception: if less than 2 % of the training answers are held out, the
+    features of the template do not use the outcomes of the held-out answers either. Then one fit
+    gives the features of both the held-out part and the template. Shows a progress bar on a
+    terminal.
 
     Parameters
     ----------
@@ -107,11 +108,12 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
-        # If there are two first models, model 0 serves the parts with even numbers, and model 1 the
-        # parts with odd numbers.
+        # The fit for a part continues from a first model. If there are two first models, model 0
+        # serves the parts with even numbers, and model 1 the parts with odd numbers.
         first = first_known[number % len(first_known)]
         if split.n_held_out == 1:
-            # `first` holds all answers outside the part already, so no further fit is needed.
+            # This is the only held-out part, and `first` has been fitted to all answers outside it.
+            # So no further fit is needed.
             known = first
         else:
             known = Known(pairs, answers, split.part == number, first)
@@ -157,8 +159,9 @@ def _make_first_known(
 
     def fit_first_model(number: int) -> Known:
         is_in_held_out_part = split.part < split.n_held_out
-        # With two models, the parts with even numbers are served by model 0, the others by model 1.
-        # With one model, this is True for all answers.
+        # Whether each answer is in a part that this first model serves. Of two models, model 0
+        # serves the parts with even numbers, and model 1 the others. A single model serves all
+        # parts.
         is_served_by_model = split.part % n_models == number
         known = Known(pairs, answers, held_out=is_in_held_out_part & is_served_by_model)
         if "model" in groups:
@@ -211,6 +214,6 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     columns: Columns = {}
     for name in groups:
         columns |= columns_of_group[name]
-    # Without copy=False, pandas would copy all columns to one more array, perhaps the largest array
-    # in memory.
+    # Without copy=False, pandas would copy all columns into one new array, which may need more
+    # memory than anything else.
     return pd.DataFrame(columns, copy=False)

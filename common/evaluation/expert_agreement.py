@@ -118,7 +118,7 @@ class Contest:
 
     @property
     def verdict(self) -> str:
-        """Say whether the judgements tell the rankings apart, and how many more pairs it takes."""
+        """Say whether the judgements tell the rankings apart, or how many more pairs are needed."""
         if self.n_pairs == 0:
             return "not told apart: they agree on every pair that is judged"
         if self.n_further is None:
@@ -134,8 +134,8 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
     """Compare two rankings by the judgements of the pairs on which they disagree.
 
     The judgements that several experts make of the same pair of questions are not independent. So
-    each pair counts once: for the ranking with which more experts agree on the pair. `Contest` says
-    how many pairs count for each ranking, and how many further pairs would decide between them.
+    each pair counts once: for the ranking with which more of the experts agree. `Contest` says how
+    many pairs count for each ranking, and how many further pairs would decide between them.
 
     Parameters
     ----------

@@ -27,7 +27,8 @@ import numpy.typing as npt
 import pandas as pd
 
 _NOT_KNOWN = "not known"
-# The lowest number in each group of numbers of answers: 0, 1 to 4, 5 to 9 and so on.
+# Questions and students are grouped by their numbers of answers: 0, 1 to 4, 5 to 9 and so on. These
+# are the lowest numbers of the groups.
 _COUNT_STARTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -53,7 +54,7 @@ class PairFacts:
     # key.
     pairs: pd.DataFrame
     # A row for each subject of each question: QuestionId, SubjectId, Name, Level and Parent (the
-    # name of the subject above, or ""). None if not known.
+    # name of the subject above, or ""). None if the subjects are not known.
     subjects: pd.DataFrame | None
     left_out: list[LeftOut]
 
@@ -93,7 +94,7 @@ def read_facts(
         for key, by_question in _describe_questions(answers, question_ids, task).items():
             facts[key] = by_question[question_code]
         student_row = find_rows(student_ids, answers["UserId"])
-        # The row of a student who is not scored is -1.
+        # `find_rows` returns -1 for a student without scored answers.
         is_scored = student_row >= 0
         n_by_student = np.bincount(student_row[is_scored], minlength=len(student_ids))
         facts[groupings.ANSWERS_OF_STUDENT.key] = _group_counts(n_by_student)[student_code]
@@ -197,7 +198,8 @@ def _describe_questions(
         right_column = replace(schema.CORRECT_ANSWER, high=n_options)
         n_right_option = _count_values(answers, right_column, question, n_questions)
         names = task.name_values(right_column)
-        # The group of a question without answers is 0, "not known". The options follow in order.
+        # A group is a position among the names below. A question without answers is in group 0,
+        # "not known"; a question with the right option k is in group k.
         group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
         facts[groupings.RIGHT_OPTION.key] = _categorical(group, _NOT_KNOWN, *names)
     return facts
@@ -220,7 +222,7 @@ def _predict_majority(
         # The largest value to count is the largest number of options of any question.
         n_options = answer_options.count_options(answers)
         column = replace(column, high=n_options)
-    # Position i of the counts belongs to the value column.low + i.
+    # Column i of `counts` belongs to the value column.low + i.
     counts = _count_values(answers, column, question, n_questions)
     overall_counts = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
     if task.needs_options:
@@ -357,7 +359,7 @@ def _group_by_starts(
 
 
 def _categorical(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
-    """Return, as a categorical, the name at each index in `names`; -1 stands for the last name."""
+    """Return, for each index, the name at this position in `names`; -1 stands for the last."""
     codes = np.asarray(index)
     codes = np.where(codes < 0, len(names) - 1, codes)
     return pd.Categorical.from_codes(codes, pd.Index(names))

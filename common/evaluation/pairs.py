@@ -53,11 +53,13 @@ class Matched:
     # "private" for a phase of the challenge, "own" for a file of the user's.
     phase: str
     submission: Path
+    # The file of the true answers.
     reference: Path
     # The column that is predicted, with its valid values. In task 2, the valid values are the
     # options from 1 to `column.high`, which is the largest number of options of any question.
     column: Column
-    # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
+    # A row for each pair, in the order of the true answers: UserId, QuestionId, truth and
+    # predicted.
     pairs: pd.DataFrame
     # A sentence about the rows of the submission that are not scored; "" if all are scored.
     not_scored: str = ""
@@ -105,6 +107,7 @@ def _check_other_phase(
 ) -> str:
     """Return a sentence for the user about the rows of the other phase, which are not scored.
 
+    The challenge has two phases. A submission may hold the pairs of both, of which one is scored.
     Raises `InputError` if an extra row belongs to neither phase.
 
     Parameters
@@ -161,7 +164,8 @@ def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     task = matched.task
     probabilities = read_probabilities(path, task.number)
     entry_origin.require_same_run(path, probabilities.record, matched.submission)
-    # A row for each scored pair. Messages name `matched.reference` as the file of the pairs.
+    # A row for each scored pair. If a pair is missing, the error message names `matched.reference`,
+    # the file that the pairs come from.
     probability = probabilities.at(matched.pairs, matched.reference)
     # The true and the predicted value of each pair, numbered from 0 like the columns of
     # `probability`.
@@ -203,8 +207,9 @@ def explain(
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
-    # Rows are true values. So after the division of each row by its sum, the diagonal holds the
-    # share of right predictions for each true value.
+    # `confusion` has a row for each true value and a column for each predicted value. So after the
+    # division of each row by its sum, the diagonal holds the share of right predictions for each
+    # true value.
     share_right_by_value = np.diag(metrics.normalise_rows(confusion))
     top_of_page = [("Pairs scored", f"{score.n:,}")]
     if matched.not_scored:
@@ -256,7 +261,8 @@ def _page_fields(
     calibration = ""
     if probability_scores is not None:
         calibration = score_files.calibration_html(probability_scores, task.event)
-    # A chart for each grouping of answers, and a table for each grouping of students.
+    # The page has a chart for each grouping of answers, such as by subject, and a table for each
+    # grouping of students, such as by age.
     charts_of_groups = []
     for part in breakdown.break_down(pairs, facts.subjects):
         chart = charts.share_chart(part.groups, label=part.grouping.title)
@@ -340,7 +346,7 @@ class _Files:
     reference: Path
     # Probabilities of the predictions; None if there are none.
     probabilities: Path | None
-    # The training answers. They belong to the same data as the true answers.
+    # The training answers of the data, or of the local split, that the true answers come from.
     train: Path
     # The folder of the metadata.
     metadata: Path
@@ -378,8 +384,9 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     top_of_page = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    # The entry and the page may both use metadata of other data. This raises two doubts with the
-    # same mark, which names the reason. Keep only the first doubt, which is about the entry.
+    # The entry and the page may both use metadata that do not belong to the answers. Then there are
+    # two doubts with the same `mark`, the name of the reason. Keep only the first doubt, which is
+    # about the entry.
     doubts = keep_first_of_each_mark([*doubts, *_doubt_metadata(files)])
     evaluation = replace(evaluation, facts=top_of_page, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
@@ -393,9 +400,9 @@ def _doubt_submission(files: _Files, task: Task, scored_phase: str) -> list[Doub
 
     Raises `InputError` if the submission was made from the answers that it is scored on.
     """
-    # The challenge's training answers hold none of the true answers of its phases. The training
-    # answers of a local split hold none of its true answers, if one split has written both files.
-    # Otherwise the training answers may hold some of the answers that are scored.
+    # The training answers hold none of the true answers in two cases: in a phase of the challenge,
+    # and if one run of the local split has written both files. Otherwise the training answers may
+    # hold some of the answers that are scored.
     is_challenge_phase = scored_phase in layout.PHASES
     is_disjoint = is_challenge_phase or entry_origin.are_of_one_split(files.train, files.reference)
     return entry_origin.judge_submission(

@@ -230,8 +230,8 @@ def eliminate(
         conditional_totals.append(conditional)
 
         # Add up what integrating out the effects subtracts from the sums of each student (see the
-        # module's docstring): noise · linear_sum · item_sum from the first d sums, and noise ·
-        # item_sum item_sumᵀ from the others.
+        # module's docstring): noise · linear_sum · item_sum from the first d sums, and
+        # noise · item_sum item_sumᵀ from the others.
         item_sum = node_sums[:, 2:]
         correction[:, :d] += conditional.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, conditional.pull)
@@ -298,8 +298,8 @@ class _Totals:
     student: IntArray
     # The first term of the mean, shape (nodes,).
     offset: FloatArray
-    # The vector that (ability, 1) is multiplied by in the second term of the mean, shape (nodes, k
-    # + 1) with k abilities.
+    # The vector that (ability, 1) is multiplied by in the second term of the mean, shape
+    # (nodes, k + 1) with k abilities.
     pull: FloatArray
     # Variance of the total effect if the ability is known, shape (nodes,).
     noise: FloatArray
@@ -401,9 +401,9 @@ def _add_effects_of_nodes(
         E[(ability, 1)] of each node's student, shape (nodes, k + 1).
     """
     # If the ability is known, the total effect at a node is gain · (total above) + e, a sum of two
-    # independent Gaussians. The total above has the variance above.noise and the mean above.offset
-    # − above.pull · (ability, 1). The term e has the variance conditional.noise and the mean
-    # conditional.offset − conditional.pull · (ability, 1).
+    # independent Gaussians. The total above has the variance above.noise and the mean
+    # above.offset − above.pull · (ability, 1). The term e has the variance conditional.noise and
+    # the mean conditional.offset − conditional.pull · (ability, 1).
     gain = conditional.gain
     offset = gain * above.offset + conditional.offset
     pull = gain[:, None] * above.pull + conditional.pull
@@ -465,10 +465,10 @@ def _variance_of_node_effects(
     variance: FloatArray = np.einsum(
         "ni,nij,nj->n", pull_difference, ability_covariance, pull_difference, optimize=True
     )
-    # The second part is the variance for a known ability. Then the total effect at the node is gain
-    # · (total above) plus an independent term with the variance conditional.noise. So the node's
-    # own effect, the total effect minus the total above, is (gain − 1) · (total above) plus this
-    # term.
+    # The second part is the variance for a known ability. Then the total effect at the node is
+    # gain · (total above) plus an independent term with the variance conditional.noise. So the
+    # node's own effect, the total effect minus the total above, is (gain − 1) · (total above) plus
+    # this term.
     variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
@@ -489,8 +489,9 @@ def _slope_in_shared_effect(
 
     `student_vector` is E[(ability, 1)] of each leaf's student.
     """
-    # The posterior mean of the total effect at each leaf if the total above is 0. It is noise · (Σ
-    # linear − Σ weight · E[slopes · ability + intercept]), with sums over the leaf's answers.
+    # The posterior mean of the total effect at each leaf if the total above is 0. It is
+    # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]), with sums over the leaf's
+    # answers.
     mean_without_above = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
     slope: FloatArray = leaves.gain * mean_without_above / leaves.noise
     slope -= leaves.weight_above * above.mean
@@ -550,8 +551,8 @@ def accelerate(
 
     `squared_removed` is the mean of (1 − posterior variance / prior variance)² over the effects
     whose variance is estimated. One EM step goes about the share `squared_removed` of the way from
-    `old` to the variance at which EM would end. So Aitken's extrapolation takes 1 /
-    `squared_removed` steps at once, but at most `max_acceleration`. Here it extrapolates the
+    `old` to the variance at which EM would end. So Aitken's extrapolation takes
+    1 / `squared_removed` steps at once, but at most `max_acceleration`. Here it extrapolates the
     logarithm of the variance. The ratio of the result to `old` is from 1 / `_MAX_RATIO` to
     `_MAX_RATIO`, and the result is at least `_MIN_VARIANCE`.
     """

@@ -305,8 +305,8 @@ def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> Flo
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     # For each student or context, there is one term for each of the n options. A constant that is
     # added to all n terms does not change the probabilities, so this constant is estimated as 0.
-    # Only n − 1 of the terms are free, so their sum of squares is too small by the factor (n − 1) /
-    # n: correct it.
+    # Only n − 1 of the terms are free, so their sum of squares is too small by the factor
+    # (n − 1) / n: correct it.
     squares = squares * n_options / (n_options - 1)
     new = (squares + variances) / n_terms
     return accelerate(old, new, squares_of_removed / n_terms, _MAX_ACCELERATION)

@@ -119,7 +119,8 @@ class EntryProcess:
         EntryError
             If no valid reply comes within the time limit.
         """
-        # `talk` sets this event when the first byte of the reply comes, or when it fails.
+        # `talk` sets this event when the first byte of the reply comes, or when no reply can be
+        # read.
         reply_has_begun = threading.Event()
         # `talk` puts the reply into this list, which stays empty without a valid reply.
         received: list[Received[_Parsed]] = []

@@ -14,17 +14,18 @@ from common.arrays import Array
 from common.errors import InputError, one_line
 from common.sandbox.entry_process import EntryError, EntryProcess
 
-# The program that runs in the entry's process. Here, only its folder is needed, which `_start`
-# copies. The import also has an effect outside: the hosting tools pack the files that an evaluator
-# imports, so they pack the program's files too.
+# The program that runs in the entry's process. `_start` only needs its folder, which it copies. The
+# import has a second purpose: the hosting tools pack the files that an evaluation imports, and so
+# they pack the program's files too.
 from common.sandbox.inside import __main__ as program
 from common.sandbox.inside import protections, submission
 from common.sandbox.inside.messages import Call, Ready, Reply, Start
 
 # At most this many characters of a fault are shown, since an entry may write a text of any length.
 _MAX_FAULT = 1000
-# Environment variables that an entry does not get, since they tell in which folder the evaluator
-# works. A shell sets the variable "_" to the path of the program that it starts.
+# Environment variables that an entry does not get, since they tell the working folder of the
+# evaluation, which the entry must not read. A shell sets the variable "_" to the path of the
+# program that it starts.
 _WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
 _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 # ENOSPC: the disk is full. EDQUOT: the user may not use more of the disk; Windows has no EDQUOT.
@@ -176,7 +177,7 @@ class IsolatedEntry:
         # tell the answers too, the kit's data, and the working folder.
         folder_of_answers = self._hidden.resolve().parent
         hidden = [folder_of_answers, layout.DATA_DIR]
-        # The working folder may have been removed.
+        # `Path.cwd` raises this error if the working folder has been removed.
         with suppress(FileNotFoundError):
             hidden.append(Path.cwd())
         start = Start(

@@ -71,8 +71,8 @@ def ingest(folders: Folders) -> int:
 
     Returns the exit code: 0, or 2 if the entry failed.
     """
-    # Take the digest of the submission before the entry runs. The record of the scores holds it, so
-    # that nobody can use the record of another submission.
+    # The record of the scores holds the digest of the submission, so that nobody can use the record
+    # for another submission. Take the digest before the entry runs.
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
     exit_code = 0
@@ -119,7 +119,8 @@ def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
     train = folders.input_data / layout.TRAIN_DIR.name / TASK_4.data.train
     metadata_dir = folders.input_data / layout.METADATA_DIR.name
     students = folders.students
-    # `Setting` gets no rules of the game, because its default rules are the rules of 2020.
+    # `Setting` gets no rules of the game, because its default rules are those of the challenge of
+    # 2020.
     setting = Setting(
         submission=folders.submission,
         reference=students or train,

@@ -68,7 +68,8 @@ class Scored:
     """A submission with its sums over the phases."""
 
     submission: Submission
-    # Sums of NDCG@50: `full` over all users, `half` over the users whose item is rare.
+    # Each is a sum of the scores NDCG@50 of the phases: `full` counts all users, and `half` only
+    # the users whose item is rare.
     full: float
     half: float
 
@@ -100,7 +101,8 @@ def main() -> None:
         if n_by_day[day] > limit:
             refused.append(f"{submission.path}: comes after {limit} of the same day")
             continue
-        # The answers of the phases that count at the time of the submission.
+        # The scores of a submission are sums over some phases: those that count at its time. Take
+        # the answers of these phases.
         counted_answers = clicks.answers_that_count(submission.phase, answers, reference)
         try:
             scored.append(score_submission(submission, counted_answers))

@@ -231,7 +231,7 @@ class TextWords:
     """The words of different texts, as sparse matrices of shape (texts, words)."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        # Words of every text in order, with their endings cut off.
+        # The words of every text, in the order of the text, with their endings cut off.
         self.words = [stems(text) for text in texts]
         # How often each text (row) has each word (column).
         self.counts, vocabulary = count_terms(self.words)
@@ -339,7 +339,7 @@ class Matches:
         # 1 where the reference of a pair has a word that resembles no word of the answer.
         is_matched = nearest_in_answer > 0
         self.missing_words = reference_words - reference_words.multiply(is_matched)
-        # Compare the answer and the reference of each pair.
+        # Compare the words of the answer and of the reference of each pair, in both directions.
         self.matched_words = BothWays(
             recall=match_words(reference_words, nearest_in_answer),
             precision=match_words(is_in_text[pair_answer], nearest_in_reference),
@@ -395,7 +395,7 @@ class Matches:
             counts, _ = count_terms(word_ngrams(words, n) for words in self._words.words)
             # If one text has an n-gram twice and the other text has it once, it is shared once.
             n_shared = counts[pair_answer].minimum(counts[pair_reference]).sum(axis=1)
-            # The number of n-grams of each text, at least 1, since numbers are divided by it.
+            # The number of n-grams of each text, at least 1, since it is a divisor below.
             n_ngrams = np.maximum(counts.sum(axis=1), 1)
             features[f"recall of {name}"] = n_shared / n_ngrams[pair_reference]
             features[f"precision of {name}"] = n_shared / n_ngrams[pair_answer]
@@ -414,7 +414,7 @@ class Matches:
         is_in_text = texts.is_in_text
         # 1 where both texts of a pair have a word, shape (pairs, words).
         same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
-        # Number of different words of each reference, at least 1, since numbers are divided by it.
+        # Number of different words of each reference, at least 1, since it is a divisor below.
         n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
         features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
         # A product with the vector `is_symbol`, which is 1 for a symbol and 0 for other words,
@@ -459,14 +459,14 @@ class Matches:
         texts = self._words
         n_words = texts.n_words
         n_answer_words = n_words[answer]
-        # Number of different words of each answer, at least 1, since numbers are divided by it.
+        # Number of different words of each answer, at least 1, since it is a divisor below.
         n_different_words = np.maximum(self.answer_words.sum(axis=1), 1)
         n_new_words = self.new_words.sum(axis=1)
         # `texts.is_function` is 1 for function words and 0 for other words. So the product counts
         # the function words of each text. The products below count negations and symbols.
         n_function_words = (texts.counts @ texts.is_function)[answer]
-        # `self.answer_of_pair` holds the answer of each pair. An answer has a pair for each of its
-        # references. Count the pairs of each answer, and sum the words of their references.
+        # An answer has a pair for each of its references, and `self.answer_of_pair` holds the
+        # answer of each pair. So the number of pairs of an answer is its number of references.
         n_references = np.bincount(self.answer_of_pair)
         n_words_of_references = np.bincount(self.answer_of_pair, n_words[pair_reference])
         return {
@@ -503,7 +503,8 @@ class Matches:
         DataFrame of float, shape (answers, features)
             Without NaN. The features of the best reference come first.
         """
-        # The weight of a word is its rarity (inverse document frequency). Function words get less.
+        # The weight of a word is its rarity (inverse document frequency). Function words, such as
+        # "the", get a smaller weight.
         n_answers_with_word = self.answer_words[train].sum(axis=0)
         rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
@@ -518,8 +519,8 @@ class Matches:
         by_answer = pairs.groupby(self.answer_of_pair)
         best = pairs.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
         smallest = by_answer[FEATURES_WITH_SMALLEST].min()
-        # Keep the order of the features. Some models draw features at random by their positions, so
-        # another order would give other results.
+        # Do not change the order of the features: some models draw features at random by their
+        # positions, so another order would give other results.
         parts = [
             best,
             by_answer.max().add_prefix("largest "),
@@ -549,8 +550,9 @@ class Matches:
         answer matches its question, and how large the weights of the answer's words are. The other
         features are `answer_features`, which do not depend on the weights.
         """
-        # `recall` has the words of the question, with their similarities to the answer. `precision`
-        # has the words of the answer, with their similarities to the question.
+        # The question takes the place of a reference. So `recall` has the words of the question,
+        # with their similarities to the answer, and `precision` has the words of the answer, with
+        # their similarities to the question.
         matched = self.matched_with_question
         features = {
             "recall of the question": mean_similarity(matched.recall, weight),
@@ -562,8 +564,8 @@ class Matches:
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
         features["mean weight of a word"] = mean_weights(self.answer_words, weight)
-        # With `|`, a feature that `features` has already keeps its place, and the other features of
-        # `answer_features` are appended.
+        # With `|`, the four features keep their places, and the other features of `answer_features`
+        # are appended.
         return features | self.answer_features
 
 

@@ -122,7 +122,7 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     # Cached, since many students give the same answer.
     @cache
     def largest_measures(text: str, *others: str) -> FloatArray:
-        """Return the largest value of each of the four measures over some other texts."""
+        """Compare a text with each of the others; return the largest value of each measure."""
         own_words = words_as_in_package(text)
         measures = [phrase_measures(own_words, words_as_in_package(other)) for other in others]
         return np.asarray(np.max(measures, axis=0))
