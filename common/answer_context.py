@@ -113,7 +113,8 @@ def _number_quizzes_of_classes(quiz: IntArray, group: IntArray) -> IntArray:
     `quiz` and `group` hold the QuizId and the GroupId (the class) of each row, -1 where unknown.
     Every row whose quiz is unknown gets a number that no other row has.
     """
-    # `small_keys` needs numbers from 0, but an unknown id is -1: add 1 to all ids.
+    # `small_keys` encodes each combination as one integer. It needs numbers from 0, but an unknown
+    # id is -1: add 1 to all ids.
     keys = small_keys(group + 1, quiz + 1)
     _, number = number_ids(keys)
     unknown = np.flatnonzero(quiz < 0)

@@ -69,7 +69,7 @@ _FILES_OF_RECORD = {
         *map(DEBIASING_TRUE_CLICKS.format, DEBIASING_PHASES),
     ),
 }
-# The keys are the names of the files in `_FILES_OF_RECORD`, the values the names of their records.
+# The reverse of `_FILES_OF_RECORD`: for the name of each file, the name of its record.
 RECORD_OF_FILE = {name: record for record, names in _FILES_OF_RECORD.items() for name in names}
 
 # Files and folders that the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
@@ -106,7 +106,7 @@ def is_input(path: Path) -> bool:
     if not real_path.is_relative_to(ROOT):
         return False
     folders = real_path.relative_to(ROOT).parts[:-1]
-    # Only the kit itself has a folder of templates.
+    # Only the kit itself has a folder of submission templates; a related challenge has none.
     if folders == (TEMPLATE_DIR.name,):
         return True
     # Look for data/train_data and so on at any depth: a related challenge has these folders too.

@@ -27,7 +27,8 @@ def announce(seconds: float) -> None:
 def stop_early(bar: "tqdm[Any]", consequence: str) -> None:
     """End the progress bar of a fit that the user has stopped with Control-C.
 
-    The user gets a message, and the provenance of the files to be written records the interrupt.
+    The user gets a message. The files that are written afterwards get a record of how they were
+    made, and the record notes the interrupt.
 
     Parameters
     ----------

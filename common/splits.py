@@ -95,8 +95,8 @@ def run(
         # --output_dir would overwrite the official file.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    # The files of a split share one record of how they were made. `RECORD_OF_FILE` names the same
-    # record for each of these files, so look up the first file.
+    # The files of a split share one record: a JSON file that says how they were made.
+    # `RECORD_OF_FILE` names the same record for each of these files, so look up the first file.
     first_name = next(iter(parts))
     record = options.output_dir / layout.RECORD_OF_FILE[first_name]
     writing.write_files(tables, record=record, made_from=[train])

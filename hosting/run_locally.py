@@ -279,7 +279,7 @@ def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
 def _score_one(bundle: Bundle, phase_tasks: PhaseTasks, options: argparse.Namespace) -> int:
     """Score one submission, and print its scores; return the number of tasks on which it failed."""
     path: Path = options.submission
-    # If --tasks names tasks, they are scored even if the zip lacks their files.
+    # Tasks that --tasks names are scored even if the zip lacks their files: they then fail.
     tasks = phase_tasks.tasks if options.tasks else _tasks_of(phase_tasks.tasks, path)
     time_limit = phase_tasks.phase.execution_time_limit
     results = []

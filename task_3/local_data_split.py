@@ -19,7 +19,7 @@ import pandas as pd
 
 
 def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Return the answers of each half of the students, by the name of their file."""
+    """Split the students into two halves; return the answers of each half by file name."""
     is_second = splits.hold_out_students(answers, 0.5, seed)
     return {layout.TRAIN_TASK_3: answers[~is_second], layout.VALID_TASK_3: answers[is_second]}
 

@@ -327,7 +327,7 @@ def draw_abilities(steps: Sequence[Any]) -> Html:
         dots,
         label="Ability after each question",
         digits=2,
-        # A dashed line marks the average training student, whose ability is 0.
+        # A dashed line marks the ability 0, that of the average training student.
         chance=0,
         axis="ability, compared with the training students",
     )
@@ -387,7 +387,7 @@ def show_hidden_answers(session: Session) -> Mapping[str, Any]:
 
 
 def outcome_row(label: str, truth: IntArray) -> tuple[str, str, str, str]:
-    """Return a row of the table of outcomes: how many answers are right, are wrong, and in all.
+    """Return a row of the table of outcomes: the numbers of right, of wrong and of all answers.
 
     `truth` is 1 for a right and 0 for a wrong answer.
     """

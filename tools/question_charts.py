@@ -26,7 +26,7 @@ _COLUMNS = 34
 _ROWS = 22
 _MAP_HEIGHT = 250.0
 _FIT_HEIGHT = 190.0
-# Half the side of the square of an observed share.
+# An observed share is drawn as a square. This is half the length of its side.
 _RADIUS = 2.8
 # Distance from the upper edge of a chart to the baseline of its title.
 _TITLE_BASELINE = PAD + 8

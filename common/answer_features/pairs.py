@@ -17,8 +17,9 @@ import pandas as pd
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
 # A moment is one integer that combines a number and a minute. The minute is the one in which an
 # answer was given. The number may stand, for instance, for the answer's student and quiz. The
-# moment is number · MINUTES_PER_NUMBER + minute (`Pairs.moments`). MINUTES_PER_NUMBER is nearly
-# four years in minutes. The official dates span less time; `Pairs.moments` clips later dates.
+# moment is number · MINUTES_PER_NUMBER + minute (`Pairs.moments`), so moments sort by number, then
+# by minute. MINUTES_PER_NUMBER is nearly four years in minutes. The official dates span less time;
+# `Pairs.moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
 # With more pairs than this, `Pairs.combined_number` caches only the result for `_ALWAYS_CACHED`, to
 # save memory. Several groups of features need this result.

@@ -249,8 +249,8 @@ def _page_fields(
 ) -> dict[str, Any]:
     """Return the fields of the template pairs.html.
 
-    `pairs` is the table that the module `breakdown` describes. `total` holds the figures of all
-    answers together: a row of the table that `breakdown.accuracy_by` returns.
+    `pairs` is a table of the scored pairs, which the module `breakdown` describes. `total` holds
+    the figures of all answers together: a row of the table that `breakdown.accuracy_by` returns.
     """
     task = matched.task
     best_possible = None

@@ -60,7 +60,8 @@ def mask_clicks(source: Path, phases: Sequence[int]) -> dict[str, pd.DataFrame]:
     """Mask the latest click of every test user; return the tables of the split by file name.
 
     For each phase, the tables are the test clicks without the masked ones, the times of the masked
-    clicks, and the masked clicks. One more table holds the answers of all phases.
+    clicks, and the masked clicks. One more table holds the answers: the masked clicks of all
+    phases, with the degrees of their items (see below).
     """
     # For each phase: its number, the known clicks and the masked clicks.
     known_and_masked = []

@@ -73,8 +73,8 @@ def _comes_from_shared_memory(error: BaseException) -> bool:
 
 def _may_come_from_executing(error: BaseException, folder: Path) -> bool:
     """Return whether an error may come from executing a file in a folder, or loading a library."""
-    # If a library may not be executed, the error of the library loader contains these words. It has
-    # no error number.
+    # If a library may not be executed, the library loader raises an error with these words, which
+    # has no error number.
     if "failed to map segment" in str(error):
         return True
     if not isinstance(error, PermissionError) or error.filename is None:
