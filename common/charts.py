@@ -657,7 +657,8 @@ _HEIGHT_OF_BARS = 150
 _WIDTH_OF_SHARES = 40
 # Free space between the titles of neighbouring panels.
 _BETWEEN_TITLES = 6
-# Half the width of a bar, if neighbouring bars of a panel are 1 apart.
+# Half the width of a bar. The unit is the distance between the middles of neighbouring bars of a
+# panel.
 _HALF_BAR = 0.4
 
 

@@ -436,7 +436,7 @@ def _score_all(
     attempts, rows_of_invalid_zips = _list_attempts(phase_folder.phase_tasks, submissions)
     rows = list(rows_of_invalid_zips)
     records = phase_folder.records
-    # The number of results that come from the records.
+    # The number of results that are taken from the records of earlier runs.
     n_reused = 0
     for attempt in tqdm(attempts, desc="Submissions", disable=None):
         digest = fingerprints.digest(attempt.submission.path)

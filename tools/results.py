@@ -104,7 +104,7 @@ def _has_types(result: Result) -> bool:
     for name, value in vars(result).items():
         if type(value) not in types[name]:
             return False
-    # `parts` holds further scores, such as the score of each fold. Such a score may be None.
+    # `parts` holds further figures by name, such as the score on each fold. A figure may be None.
     part_types = (float, int, type(None))
     if not all(type(value) in part_types for value in result.parts.values()):
         return False

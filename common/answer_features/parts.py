@@ -62,7 +62,7 @@ def cut_into_parts(n_answers: int, seed: int) -> Split:
     else:
         n_parts = max(_MIN_PARTS_OF_MANY_ANSWERS, n_answers // _MAX_HELD_OUT)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    # The largest number of parts that together have at most `_MAX_HELD_OUT` answers.
+    # How many parts together have at most `_MAX_HELD_OUT` answers.
     n_within_limit = _MAX_HELD_OUT * n_parts // max(n_answers, 1)
     return Split(part, n_parts, n_held_out=min(max(1, n_within_limit), n_parts))
 

@@ -342,9 +342,9 @@ class _Files:
     """The files that an evaluation reads."""
 
     submission: Path
-    # The true answers.
+    # The file of the true answers.
     reference: Path
-    # Probabilities of the predictions; None if there are none.
+    # The file with probabilities of the predictions; None if there is none.
     probabilities: Path | None
     # The training answers of the data, or of the local split, that the true answers come from.
     train: Path
@@ -520,8 +520,9 @@ def _lines(
     """Return the lines to print about a score.
 
     They tell the score, the accuracy of the majority model, the scores of the probabilities, the
-    parts of the page that are left out by a fault, and the rows that are not scored; facts that are
-    not known are skipped. `page` holds the fields of the page's template, see `explain`.
+    parts of the page that are left out because a file is wrong, and the rows that are not scored.
+    Facts that are not known are skipped. `page` holds the fields of the page's template, see
+    `explain`.
     """
     lines = [_describe_score(score, page["total"])]
     majority = page["majority"]

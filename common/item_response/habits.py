@@ -59,8 +59,8 @@ class Habits:
     student_ids: IntArray
     # Contexts with answers, increasing.
     context_ids: IntArray
-    # The first level has one node for each student. The second level has one node for each student
-    # and each context in which the student has answers.
+    # Two levels of nodes. The first level has one node for each student. The second level has one
+    # node for each student and each context in which the student has answers.
     levels: tuple[Level, ...]
     # For each level, what the habit at each node adds to the log probability of every option, shape
     # (nodes, options). The first level has the students' overall habits. The second level has their
@@ -267,7 +267,7 @@ def _sum_by_leaf(
         The sums of weight and of linear. The third column is for abilities, which habits do not
         have; it is 0.
     """
-    # The choices of these students, which are sorted by student.
+    # `rows` is the range of these students' choices, since choices are sorted by student.
     start = choices.observations.start
     rows = slice(start[students.start], start[students.stop])
     # The choices of leaf i are leaf_start[i] to leaf_start[i + 1]. `number_rows` returns the leaf

@@ -172,7 +172,8 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     overall_mean = answers.students.mean @ answers.direction
     # The covariance of the overall ability with each of the k abilities, shape (students, k).
     overall_covariance = answers.students.covariance @ answers.direction
-    # A row for each field of `Predictions`, in the order of the fields; a column for each answer.
+    # `values` has a row for each field of `Predictions`, in the order of the fields, and a column
+    # for each answer.
     n_fields = len(fields(Predictions))
     values = np.empty((n_fields, len(answers.student)), np.float32)
 

@@ -159,7 +159,8 @@ def _shares_by_own_effects(
     easiness
         The easiness of each question, as a logit.
     """
-    # For each node, the position of its subject in `subject_ids`.
+    # For each node, a student together with a subject, the position of the subject in
+    # `subject_ids`.
     subject_of_node = posterior.levels[level].label
     subject_ids = posterior.context_ids[level]
     effects = posterior.effects[level]
@@ -243,7 +244,8 @@ def _expected_shares(
     p_knows = expected_probability(logit, np.maximum(variance, 0))
     share = (guessing + (1 - guessing) * p_knows).mean(axis=1)
 
-    # The derivative of the share by the logit of each question.
+    # The derivative of each student's share by the logit of each question, shape (students,
+    # questions).
     by_logit = (1 - guessing) * p_knows * (1 - p_knows) / len(questions)
     share_variance = _variance_of_shares(
         by_logit, slopes, ability_covariance, effects, question_variance

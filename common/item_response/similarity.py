@@ -27,20 +27,22 @@ _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
 _MIN_ANSWERS = 1.5
 # A clustering becomes a level only if a student has at least this many contexts on average.
 _MIN_CONTEXTS = 1.2
-# Thresholds of similarity, from high to low. At each threshold, clusters that are at least this
-# similar are merged. The clusters that result at one threshold are one clustering.
+# Thresholds of similarity, from high to low. At first, each question is a cluster. At each
+# threshold, clusters that are at least this similar are merged. All clusters that result at one
+# threshold are together one clustering.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
 # If all students take one test and skip only a few questions, all questions are at least this
 # similar. So they form one cluster at this threshold, and clusters at higher thresholds only show
 # which questions were skipped by chance. Therefore there are no levels if, at this threshold,
 # students have fewer than `_MIN_CONTEXTS` contexts on average.
 _NEARLY_SAME = 0.97
-# Smaller similarities count as 0.
+# Similarities of two questions below this count as 0.
 _MIN_SIMILARITY = 0.03
 # A question keeps its similarities to this many nearest questions; the others count as 0.
 _MAX_NEIGHBOURS = 100
-# Each question has a vector with an element for each student. If all vectors together have more
-# elements than this, they are projected to `_N_PROJECTED` dimensions.
+# Each question has a vector with an element for each student, which says whether the student has
+# answered or is to answer it. If all vectors together have more elements than this, they are
+# projected at random to vectors of `_N_PROJECTED` elements, to save memory.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
 # Which clusterings become levels depends on how many contexts students have. To save time, the
@@ -134,17 +136,18 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
     # that cannot be a level is infinitely far.
     wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
     distance = np.where(may_be_level, np.abs(np.log(answers_in_context / wanted)), np.inf)
-    # One clustering may be the closest to several numbers in `_ANSWERS_IN_CONTEXT`. `unique` keeps
-    # it once.
+    # For each wanted number, choose the closest clustering. If one clustering is the closest to
+    # several numbers, `unique` keeps it once.
     positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
-    # The thresholds in `_CUTS` decrease, so the last clusterings have the largest clusters.
+    # The thresholds in `_CUTS` decrease, so the last clusterings have the largest clusters. These
+    # are to come first.
     return positions[::-1]
 
 
 def _find_vectors(
     question: IntArray, student: IntArray, shape: tuple[int, int], seed: int
 ) -> FloatArray:
-    """Return a float32 vector for each question that says which students answered it.
+    """Return a float32 vector for each question that says which students answer it.
 
     A vector has an element for each student. If such vectors would need too much memory, they are
     projected at random to `_N_PROJECTED` dimensions, which nearly keeps the angles between them. At
@@ -154,7 +157,7 @@ def _find_vectors(
     ----------
     question, student
         The numbers of question and student of each pair, shape (pairs,). A pair is a student and a
-        question that the student answered.
+        question that the student has answered or is to answer.
     shape
         Number of questions, number of students.
     seed

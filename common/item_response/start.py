@@ -28,7 +28,7 @@ _FIRST_INTERCEPT_VARIANCE = 1.0
 # An item has a slope on each ability. At the start of the fit of several abilities, the slopes on
 # the second and on each further ability have this root mean square over the answers.
 _SLOPE = 0.4
-# Prior variance of the slopes on the second and the further abilities at the start.
+# At the same start, the prior variance of the slopes on the second and on each further ability.
 _SLOPE_VARIANCE = 0.1
 # The slopes on a further ability are `_SLOPE` times a direction, a vector with an element for each
 # item. This is the upper bound on the size of an element. Without it, items with few answers would
