@@ -23,7 +23,8 @@ from common.arrays import Array, BoolArray, FloatArray, IntArray
 import numpy as np
 from scipy import sparse
 
-# The variance of a student's tendency to choose options of a group, on the scale of logits.
+# A student's tendency to choose options of a group is a number that is added to the logits of these
+# options. This is its prior variance.
 SPREAD = 0.5
 # Two groups of options are merged if the evidence that the same students choose options of both
 # exceeds a threshold, in standard deviations. `choose_groups` tries each of these thresholds.
@@ -36,16 +37,18 @@ EXTRA_VARIANCE = 1.0
 # considers at most MOST_ITEMS options, because the matrices of their pairs are dense.
 MIN_EVIDENCE = 2.5
 MOST_ITEMS = 4000
-# Two questions are compared if at least this many students got both wrong.
+# Options of two questions are compared only if at least this many students got both questions
+# wrong.
 MIN_COMMON = 3
 # More pairs of questions than this would need too much memory.
 MOST_QUESTION_PAIRS = 4_000_000
-# Number of questions whose pairs are counted at a time. Larger blocks are faster and need more
-# memory.
+# Questions are paired with other questions in blocks of this many. Larger blocks are faster and
+# need more memory.
 BLOCK = 512
 # The normal distribution's 97.5 % quantile.
 Z_95 = 1.96
-# If fewer students than this count in a ratio, it gets no interval: its error cannot be estimated.
+# A ratio that rests on fewer students than this gets no interval: its standard error cannot be
+# estimated.
 FEW_STUDENTS = 20
 
 
@@ -127,10 +130,10 @@ class Pairs:
 
 
 def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) -> Pairs:
-    """Compare how often students chose both of two wrong options with what the model expects.
+    """For pairs of wrong options, compare how often students chose both with the expected number.
 
     A student's residual of an option is 1 minus its probability if the student chose it, otherwise
-    0 minus its probability. The probability comes from the model of answers. For two options of
+    0 minus its probability. The probability comes from an item response model. For two options of
     different questions, the covariance is the sum, over the students who got both questions wrong,
     of the products of their residuals. It is above 0 if more students than expected chose both.
 
@@ -147,7 +150,8 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
     wrong_columns = is_wrong.tocsc()[:, questions]
     residual_columns = _residual_matrix(wrong).tocsc()[:, items]
     mean_variance = _mean_variance(wrong)[items]
-    # For each block of questions: the items of the pairs, the covariances and the variances.
+    # An element for each block of questions: four arrays with an element for each pair of items.
+    # They hold the first items, the second items, the covariances and the variances.
     parts: list[tuple[IntArray, IntArray, FloatArray, FloatArray]] = []
     # To save memory, compare one block of questions at a time with the questions of this block and
     # of all later blocks. The pairs with earlier questions were found in the earlier blocks.
@@ -169,8 +173,9 @@ def compare_pairs(wrong: WrongAnswers, most_pairs: int = MOST_QUESTION_PAIRS) ->
         # The positions in `items` of both items of each pair.
         first = covariance.row[is_kept] + n_options * start
         second = covariance.col[is_kept] + n_options * start
-        # The variance of the covariance if students choose the two options independently, plus a
-        # constant that makes a few rare choices weak evidence.
+        # The variance of the covariance if students choose the two options independently. The
+        # constant EXTRA_VARIANCE is added, so that a few students who chose two rare options are
+        # not strong evidence.
         variance = n_students[is_kept] * mean_variance[first] * mean_variance[second]
         variance += np.float32(EXTRA_VARIANCE)
         parts.append((items[first], items[second], covariance.data[is_kept], variance))
@@ -235,7 +240,8 @@ def _frequent_questions(is_wrong: sparse.csr_array, most_pairs: int) -> tuple[in
     """
     n_pairs_by_students, most_students = _count_common_students(is_wrong)
     # Sum from the last element backwards: element m becomes the number of pairs that m or more
-    # students got wrong. The last element is 0, so some element is always small enough.
+    # students got wrong. The last element is 0, so there is always an element of at most
+    # `most_pairs`.
     n_pairs = np.cumsum(n_pairs_by_students[::-1])[::-1]
     is_few_enough = n_pairs <= most_pairs
     smallest = int(np.flatnonzero(is_few_enough)[0])
@@ -313,8 +319,8 @@ def _promising_items(pairs: Pairs) -> IntArray:
     """
     evidence = pairs.covariance.copy()
     evidence.data /= np.sqrt(pairs.variance.data)
-    # Each pair has one entry, in the row of its first item and in the column of its second item. So
-    # the strongest pair of an item is in the item's row or in its column.
+    # Each pair has one entry: its first item is the row, its second item is the column. So the
+    # pairs of an item are in the item's row and in its column: take the maximum of both.
     by_row = evidence.max(axis=1).toarray().ravel()
     by_column = evidence.max(axis=0).toarray().ravel()
     strongest = np.maximum(by_row, by_column)
@@ -348,7 +354,8 @@ def merge_groups(
     # The number of each item's group. At first each item is a group. When the second of two groups
     # is merged into the first, the merged group keeps the number of the first.
     group = np.arange(n)
-    # Entry (i, j) is the total over all pairs of an item of group i and an item of group j.
+    # From here on, entry (i, j) belongs to the groups i and j: it is the sum over all pairs of an
+    # item of group i and an item of group j.
     covariance = covariance.astype(np.float64)
     variance = variance.astype(np.float64)
     shares_question = question[:, None] == question
@@ -374,8 +381,9 @@ def merge_groups(
         evidence[:, first] = evidence_of_merged
         evidence[second] = -np.inf
         evidence[:, second] = -np.inf
-        # The strongest partner may have changed for groups whose partner was one of the merged two,
-        # and for groups whose strongest partner is now the merged group.
+        # Find the strongest partner anew for the groups whose partner was one of the two merged
+        # groups, and for the groups with which the merged group has stronger evidence than their
+        # partner.
         is_changed = (best == first) | (best == second) | (evidence_of_merged > best_evidence)
         is_changed[[first, second]] = True
         changed = np.flatnonzero(is_changed)
@@ -386,7 +394,7 @@ def merge_groups(
 
 def _evidence(covariance: FloatArray, variance: FloatArray, is_excluded: Array) -> FloatArray:
     """Return the evidence for merging groups, in standard deviations; −∞ where excluded."""
-    # Groups without any pair that was compared have variance 0.
+    # If no item of one group was compared with an item of the other, covariance and variance are 0.
     evidence: FloatArray = covariance / np.sqrt(np.maximum(variance, 1e-9))
     evidence[is_excluded] = -np.inf
     return evidence
@@ -431,12 +439,12 @@ def predict_with_groups(
     array of float64, shape (n, n_options)
         Probabilities given that the answer is wrong. Rows sum to 1.
     """
-    # A chance is a wrong answer together with an option of its question that is in a group: the
-    # student may or may not have chosen this option.
+    # A chance to choose an option of a group: a wrong answer, and an option of its question that is
+    # in a group. The student may or may not have chosen this option.
     chances = _list_chances(known, group)
-    # A cell is one number for a pair of a student and a group. `cells` holds the cells of all
-    # chances in `known`, in increasing order. `position` holds the index in `cells` of each
-    # chance's cell.
+    # A cell is a number that stands for a student and a group. `cells` holds each cell of the
+    # chances in `known` once, in increasing order. For each chance, `position` is the index of its
+    # cell in `cells`.
     cells, position = np.unique(chances.cell, return_inverse=True)
     residual = np.bincount(position, chances.is_chosen - chances.p, len(cells))
     variance = np.bincount(position, chances.p * (1 - chances.p), len(cells))
@@ -453,8 +461,8 @@ def predict_with_groups(
         known_residual -= chances.is_chosen - chances.p
         known_variance -= chances.p * (1 - chances.p)
     tendency = known_residual / (known_variance + 1 / spread)
-    # A pair of answer and option occurs at most once in `chances`. So no probability is multiplied
-    # twice.
+    # An option is in one group at most, so each pair of answer and option occurs at most once in
+    # `chances`. If a pair occurred twice, this line would apply only one of its two factors.
     probability[chances.answer, chances.option] *= np.exp(tendency)
     probability /= probability.sum(axis=1, keepdims=True)
     return probability
@@ -470,7 +478,7 @@ class Chances:
 
     # The position of the answer in `WrongAnswers`.
     answer: IntArray
-    # The option, from 0.
+    # The option of the answer's question that is in a group, from 0.
     option: IntArray
     group: IntArray
     # One number for the pair of the student and the group: student · n_groups + group, int64.
@@ -492,11 +500,11 @@ def _list_chances(wrong: WrongAnswers, group: IntArray) -> Chances:
     group_by_question = group.reshape(-1, wrong.n_options)
     # A row for each wrong answer: the groups of the options of the answer's question.
     group_by_answer = group_by_question[wrong.question]
-    # A wrong answer makes a chance with each option of its question that is in a group.
+    # There is a chance for each wrong answer and each option of its question that is in a group.
     answer, option = np.nonzero(group_by_answer >= 0)
     group_of_chance = group_by_answer[answer, option]
-    # `cell` is one number for the student and the group of a chance. Callers use it to sum over all
-    # chances that a student had to choose an option of a group.
+    # `cell` is a number that stands for the student and the group of a chance. Callers sum over all
+    # chances with the same cell: the chances of one student to choose an option of one group.
     cell = wrong.student[answer].astype(np.int64) * count_groups(group) + group_of_chance
     return Chances(
         answer=answer,
@@ -602,8 +610,8 @@ class Choices:
 
     # Number of pairs of the student's choices in which both choices are options of the group.
     n_pairs: sparse.csr_array
-    # How many such pairs the model of answers expects. It predicts the second choice of each pair
-    # when the first choice is known.
+    # How many such pairs the item response model expects: it takes the first choice of each pair as
+    # given, and predicts the second one.
     n_expected: sparse.csr_array
 
 
@@ -615,11 +623,12 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
     `asked`. If `known` and `asked` are the same object, a choice makes no pair with itself. `group`
     is as in `find_groups`.
 
-    For each student and group, the result holds the number of pairs, and the number of pairs that
-    the model of answers expects if the first choices are given.
+    For each student and group, the result holds the number of pairs, and the expected number of
+    pairs. For the latter, the first choices are given, and an item response model predicts the
+    second choices.
     """
-    # A chance is a wrong answer together with an option of its question that is in a group: the
-    # student may or may not have chosen this option.
+    # A chance to choose an option of a group: a wrong answer, and an option of its question that is
+    # in a group. The student may or may not have chosen this option.
     chances = _list_chances(known, group)
     # Each sum below is a sparse array with a row for each student and a column for each group. `*`
     # multiplies such arrays element by element.
@@ -629,14 +638,15 @@ def pair_choices(known: WrongAnswers, asked: WrongAnswers, group: IntArray) -> C
     if asked is known:
         # A student who chose k options of a group has k · (k − 1) ordered pairs of choices.
         n_pairs = n_first * n_first - n_first
-        # For each first choice, the expected number of second choices is the sum of the
-        # probabilities of all the student's chances in the group, without the probability of the
-        # first choice itself.
+        # For each first choice, the expected number of second choices is a sum of probabilities: of
+        # all options of the group in the student's wrong answers, except for the first choice
+        # itself.
         sum_of_p = _sum_by_student(chances, chances.p, known, shape)
         sum_of_p_chosen = _sum_by_student(chances, chances.p * chances.is_chosen, known, shape)
         n_expected = n_first * sum_of_p - sum_of_p_chosen
         return Choices(n_pairs=n_pairs, n_expected=n_expected)
-    # Each first choice makes a pair with each second choice of the same student and group.
+    # `known` and `asked` are different answers. Each choice in `known` makes a pair with each
+    # choice in `asked` of the same student and group.
     asked_chances = _list_chances(asked, group)
     n_second = _sum_by_student(asked_chances, asked_chances.is_chosen, asked, shape)
     expected_second = _sum_by_student(asked_chances, asked_chances.p, asked, shape)
@@ -656,11 +666,11 @@ def _sum_by_student(
 
 
 def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
-    """Return the lift of each group: how much more often than expected students choose it again.
+    """Return the lift of each group: observed number of repeated choices, divided by the expected.
 
     Some students who chose an option of the group got other questions of the group wrong too. The
-    result is how often they chose an option of the group in these questions, divided by how often
-    the model of answers expects it.
+    lift is how often they chose an option of the group in these questions, divided by how often an
+    item response model expects it.
     """
     choices = pair_choices(wrong, wrong, group)
     n_pairs = choices.n_pairs.tocsc()
@@ -676,8 +686,8 @@ def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
     n_groups = count_groups(group)
     chosen_group = group[wrong.question * wrong.n_options + wrong.option]
     rows = np.flatnonzero(chosen_group >= 0)
-    # A cell is one number for a pair of a student and a group: student · n_groups + group. So the
-    # cell modulo n_groups is the group.
+    # A cell is a number that stands for a student and a group: student · n_groups + group. So cell
+    # % n_groups is the group.
     cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
     cells, n_chosen = np.unique(cells, return_counts=True)
     counts: IntArray = np.bincount(cells[n_chosen >= 2] % max(n_groups, 1), minlength=n_groups)

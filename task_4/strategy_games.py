@@ -22,7 +22,8 @@ from strategies import Posterior
 PACKAGE = Path(__file__).parent / "item_response"
 # The kit's own strategy, which is compared with the others.
 OWN = "most_right_predictions"
-# Predictions are scored after these numbers of questions, and at the end of a test.
+# Predictions are scored after each student has been asked this many questions, and at the end of
+# the test.
 _SCORED_AFTER = (0, 1, 3, 5, 10, 20)
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
@@ -52,21 +53,21 @@ class PlayedGame:
     # The questions that each student was asked, in this order, as columns of the table of answers.
     # After the end of a student's test, the entries are -1. Shape (students, n_questions).
     chosen: IntArray
-    # The key is a number of questions asked. The value is P(right) of each target after these
-    # questions, shape (T,).
+    # Maps a number of questions to the predictions after so many questions: P(right) of each
+    # target, shape (T,).
     probability: dict[int, FloatArray]
     # 1 for a right and 0 for a wrong answer to a target, shape (T,).
     truth: IntArray
     # UserId of each target, shape (T,).
     student: IntArray
-    # How many questions may be asked of at least one student.
+    # Number of the questions that at least one student may be asked.
     n_askable: int
     # How often a student was asked a question that had already been asked of as many students as
     # `GameLimits.max_exposure` allows.
     n_over_limit: int
 
 
-# Games by strategy, then by mask.
+# Maps the name of a strategy, then the name of a mask, to the game that was played with both.
 Games = dict[str, dict[str, PlayedGame]]
 
 
@@ -102,7 +103,7 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 
 
 def start_posterior(bank: Bank, askable: BoolArray) -> Any:
-    """Return the `StudentPosterior` of `item_response/` before any answer, with the abilities.
+    """Return a `StudentPosterior` of `item_response/` before any answer, extended by the abilities.
 
     A `StudentPosterior` holds the distribution of the logits of questions, but not of the k
     abilities. So the model gets an artificial question for each ability. The logit of an artificial
@@ -116,8 +117,8 @@ def start_posterior(bank: Bank, askable: BoolArray) -> Any:
     model = bank.model.pad_questions(q)
     # Add the artificial questions.
     model = model.pad_questions(q + k)
-    # A logit is slopes · abilities + intercept. The logit equals one ability if the slope on this
-    # ability is 1, all other slopes are 0, and the intercept is 0.
+    # The logit of a question is slopes · abilities + intercept. For the logit to equal one ability,
+    # the slope on this ability must be 1, and all other slopes and the intercept must be 0.
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
     not_askable = np.zeros((n_students, k), bool)
@@ -133,7 +134,7 @@ def play(
     limits: GameLimits,
     seed: int = 0,
 ) -> PlayedGame:
-    """Play the game with one strategy, asking all students together.
+    """Play the game with one strategy; in each round, every student is asked a question.
 
     `seed` is the seed of the order in which students choose, and of strategies that choose at
     random. Raises `InputError` if a student has too few answers that may be asked, or if the
@@ -159,8 +160,8 @@ def play(
         _, error = bank.overall_ability(known)
         is_playing[error <= limits.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(is_playing))
-        # The seeds of different students, rounds and values of `seed` are different, as long as a
-        # test has at most 1000 rounds.
+        # Make a seed for each student in each round. No two of these seeds are equal, also not for
+        # two values of `seed`, as long as a test has at most 1000 rounds.
         seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_columns]
@@ -178,7 +179,7 @@ def play(
 
 
 def _predict_targets(known: Any, targets: BoolArray) -> FloatArray:
-    """Return P(right) of the targets, shape (T,).
+    """Return the predicted P(right) of each target, shape (targets,).
 
     `known` is the posterior of `start_posterior`, which has learned from the answers so far.
     `targets` says which answers are targets, shape (students, questions).
@@ -225,15 +226,16 @@ def choose(
         The column chosen for each student, -1 for students who are not asked.
     """
     chosen = np.full(len(askable), -1)
-    # The place of each student in `order`, by the row of the student.
+    # Maps the row of a student to the student's place in `order`.
     place_in_order = pd.Series(np.arange(len(order)), index=order)
     waiting = np.sort(order)
     while len(waiting):
         free = askable[waiting] & (n_left > 0)
-        # Students for whom no question is left within the limit.
+        # A student is stuck if all questions that the student may be asked have reached the limit.
+        # These students are asked such a question all the same.
         is_stuck = ~free.any(axis=1)
         free[is_stuck] = askable[waiting[is_stuck]]
-        # `take` copies the posterior. No copy is needed if all students are waiting.
+        # `take` would copy the posterior. If all students are waiting, use the posterior itself.
         all_wait = len(waiting) == len(askable)
         known_of_waiting = posterior if all_wait else posterior.take(waiting)
         wanted = _ask_strategy(strategy, known_of_waiting, free, hidden[waiting])
@@ -263,8 +265,8 @@ def _ask_strategy(
         # The strategy gets a copy, because the choice is checked against `free` afterwards.
         wanted = strategy(posterior, free.copy(), hidden)
     except (Exception, SystemExit) as error:
-        # The first frame of the traceback is this function, the second frame is the strategy. The
-        # line of the second frame is where the strategy failed.
+        # The first frame of the traceback belongs to this function, the second one to the strategy.
+        # The line number of the second frame says where the strategy failed.
         frames = traceback.extract_tb(error.__traceback__)
         line = f"line {frames[1].lineno}: " if len(frames) > 1 else ""
         raise InputError(
@@ -321,14 +323,15 @@ def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
     is the share of the askable questions that at least one student was asked. `length` is the mean
     number of questions asked of a student.
     """
-    # P(right) of the hidden answers.
+    # The predicted P(right) of each hidden answer.
     right = game.probability[n]
     probabilities = np.stack([1 - right, right], axis=1)
     scores = metrics.score_probabilities(game.truth, probabilities)
     # The questions asked, shape (students, n); -1 where a student was not asked.
     asked = game.chosen[:, :n]
     n_students = len(game.chosen)
-    # How many students were asked each question, from question 0 to the last one that was asked.
+    # How many students were asked each question. The array ends with the last question that anybody
+    # was asked.
     counts = np.bincount(asked[asked >= 0])
     return {
         "accuracy": metrics.accuracy(game.truth, right > 0.5).value,

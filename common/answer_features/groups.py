@@ -21,7 +21,8 @@ from common.item_response import ItemResponse
 import numpy as np
 import pandas as pd
 
-# `order` describes this many known answers before a row, and as many after it.
+# The features of the group `order` describe this many known answers before a row, and as many after
+# it.
 _N_BEFORE_AND_AFTER = 2
 # The feature `age` is a student's age on this date: the start of the year in which most answers
 # were given.
@@ -30,7 +31,7 @@ _DAYS_PER_YEAR = 365.25
 # A probability below this number is raised to it before its logarithm is taken. Before a logit is
 # taken, a probability above 1 minus this number is lowered likewise.
 _MIN_PROBABILITY = np.float32(1e-6)
-# Number of steps in the fit of the model of `distractors`.
+# Number of steps in the fit of the item response model that the group `distractors` uses.
 _STEPS_OF_DISTRACTORS = 8
 
 
@@ -68,11 +69,11 @@ GroupFunction = Callable[[Asked], Columns]
 class Group:
     """A group of features."""
 
-    # Computes the columns of the group.
+    # The function that computes the columns of the group.
     compute: GroupFunction
     # The data that the group needs besides UserId, QuestionId and IsCorrect. None if these suffice.
     need: Need | None
-    # Whether the group reads `Asked.nearest`.
+    # Whether the group needs `Asked.nearest`, a summary of the answers to similar questions.
     uses_nearest: bool
 
 
@@ -158,7 +159,7 @@ def model(asked: Asked) -> Columns:
     context = asked.context
     p_right = fitted.predict_proba(student, question, context=context)[:, 1]
     parts = fitted.explain(student, question, context=context)
-    # `vars` returns the fields of the dataclass: the parts by their names.
+    # `vars` returns a dict from the names of the parts to the parts.
     columns = {f"model_{name}": part for name, part in vars(parts).items()}
     return {"model": _logit(p_right)} | columns
 
@@ -283,8 +284,9 @@ def habits(asked: Asked) -> Columns:
     - habit_2_0, habit_2_1 and so on: the same, in the student's answers to similar questions, each
       weighted by the power 2 of its similarity. The columns habit_6_0 and habit_15_0 belong to the
       powers 6 and 15;
-    - near_option_0 to near_option_3: in each of the four nearest answers, the student chose a
-      position. The column holds the rank of the option at this position of the question asked.
+    - near_option_0 to near_option_3: a column for each of the four answers to the most similar
+      questions. If the student chose the third option there, for instance, the column holds the
+      rank of the third option of the question asked.
     """
     columns = _numbered("place", _option_by_rank(asked))
     columns |= _columns_by_rank("habit", _habits_in(("student",), asked), asked)
@@ -339,9 +341,9 @@ def order(asked: Asked) -> Columns:
 
     - before_2, before_1, after_1 and after_2: the residual of the neighbour, which is right (1) or
       wrong (0) minus the expected rate (`Known.residual`);
-    - before_2_option and so on: the rank of an option of the question asked. It is the option at
-      the position that the student chose in the neighbour, the third option for instance. The rank
-      is 0 for the right option, 1 for the most popular wrong one, and so on.
+    - before_2_option and so on: in the neighbour, the student chose an option, the third one for
+      instance. The column holds the rank of the third option of the question asked: 0 if this is
+      the right option, 1 if it is the most popular wrong one, and so on.
 
     A column is NaN for a row without this neighbour.
     """
@@ -372,14 +374,15 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
         The position in `asked.known` of the neighbour, for each row that has it.
     """
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
-    # For each row asked, the number of known answers with an earlier moment. In the sorted order,
-    # it is the position of the first known answer that is not earlier.
+    # A moment is a number that increases with the student, then the quiz, then the minute. For each
+    # row, count the known answers with an earlier moment. In `known_moment`, which is sorted, this
+    # count is the position of the first answer that is not earlier.
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends with the moment -1, which belongs to no quiz. So every row has two elements
-    # before it and two after it. Elements of another student or quiz are left out below.
+    # Pad both ends with the moment -1, which belongs to no quiz, so that two elements lie before
+    # each row and two after it. The loop leaves out elements of another student or quiz.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
-    # The position in the padded arrays of the first known answer that is not earlier.
+    # The position of the same answer in the padded arrays.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     student_and_quiz = _combined_number_of(asked_moment)
@@ -389,8 +392,8 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
         is_same_quiz = _combined_number_of(known_moment[position]) == student_and_quiz
-        # The padding has the moment -1, and so has a row whose quiz or time is unknown. Such a row
-        # has no neighbour.
+        # A row whose quiz or time is unknown has the moment -1, like the padding: make sure that it
+        # gets no neighbour.
         has_neighbour = (asked_moment >= 0) & is_same_quiz
         yield name, has_neighbour, by_time[position[has_neighbour]]
 
@@ -410,13 +413,14 @@ def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
     by_time : array of int32, shape (known answers with a moment,)
         Where each element of `known_moment` comes from: the index of the answer in `asked.known`.
     """
-    # `moment` has an element for each pair. `asked.rows` and `asked.known.rows` index the pairs.
+    # `moment` has an element for each pair. `asked.rows` and `asked.known.rows` are positions of
+    # pairs.
     moment = asked.pairs.moments("student", "quiz")
     asked_moment = moment[asked.rows]
     known_moment = moment[asked.known.rows]
     # Free this large array.
     del moment
-    # Answers whose moment is -1, unknown, come first in the sorted order: leave them out.
+    # Answers whose moment is unknown (-1) come first in the sorted order: leave them out.
     n_unknown = np.sum(known_moment < 0)
     by_time = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
     return asked_moment, known_moment[by_time], by_time
@@ -478,10 +482,11 @@ def time(asked: Asked) -> Columns:
 
 
 def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
-    """Count the student's earlier pairs in the quiz for each row; NaN where the time is unknown."""
+    """Count the student's earlier pairs in the row's quiz; NaN where quiz or time are unknown."""
     moment, ordered = _moments_asked_and_sorted(asked, "student", "quiz")
-    # A moment is n · MINUTES_PER_NUMBER + minute, where the number n stands for a student and a
-    # quiz. So all moments of this student and quiz are at least n · MINUTES_PER_NUMBER.
+    # The moment of a pair is n · MINUTES_PER_NUMBER + minute, where each student in each quiz has a
+    # number n. So n · MINUTES_PER_NUMBER lies before all moments of this student in this quiz, and
+    # after those of smaller n.
     start_of_quiz = _combined_number_of(moment) * MINUTES_PER_NUMBER
     n_earlier = _count_less(ordered, moment) - _count_less(ordered, start_of_quiz)
     return np.where(moment < 0, np.nan, n_earlier)
@@ -490,9 +495,9 @@ def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
 def _minutes_since_last_pair(asked: Asked) -> FloatArray:
     """Return the minutes since the student's previous pair, for each row; NaN if there is none."""
     moment, ordered = _moments_asked_and_sorted(asked, "student")
-    # `last` is the latest of all moments that are earlier than the row's moment. It may belong to
-    # another student. It is element `n_earlier` of `ordered`, once a -1 is put in front. If no
-    # moment is earlier, it is this -1.
+    # For each row, `last` is the latest moment before the row's moment. It may belong to another
+    # student. It is the element before position `n_earlier` of `ordered`. If no moment is earlier,
+    # `last` is the -1 that is put in front of `ordered`.
     n_earlier = _count_less(ordered, moment)
     last = np.append(-1, ordered)[n_earlier]
     is_same_student = (moment >= 0) & (_combined_number_of(last) == _combined_number_of(moment))
@@ -514,13 +519,13 @@ def confidence(asked: Asked) -> Columns:
     - confidence_count: the number of confidences that the student stated.
     """
     assert asked.pairs.circumstances is not None
-    # `stated` has a value for each of `asked.pairs`. The features are computed for some of these
-    # pairs only: the pairs at the positions `asked.rows`.
+    # `stated` holds the confidence of each of `asked.pairs`, NaN where none was stated. The
+    # features are computed only for the pairs at the positions `asked.rows`.
     stated = asked.pairs.circumstances["Confidence"].to_numpy()
     student = asked.pairs.numbers["student"]
     is_stated = ~np.isnan(stated)
     overall = float(stated[is_stated].mean()) if is_stated.any() else 0.0
-    # The mean and the number of the confidences of each student, shape (students,).
+    # For each student, the mean of the stated confidences, and their number, shape (students,).
     mean, count = shrunk_mean(
         student[is_stated], stated[is_stated], asked.pairs.n_students, overall
     )
@@ -559,18 +564,19 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
 
 
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
-    """Return for each row asked how much more often than usual students chose each position.
+    """Return for each row asked how much more often than usual each position was chosen.
 
-    Only the known answers that agree with the row in the key count. For the key
-    ("student", "quiz"), these are the answers of the row's student in the row's quiz. Usual is the
-    share of the position among all known answers to the same question. Returns an array of shape
-    (rows, positions).
+    Only the known answers that agree with the row in the key count. For the key ("student",
+    "quiz"), these are the answers of the row's student in the row's quiz. In each of these answers,
+    the usual frequency of a position is its share among all known answers to the same question.
+    Returns an array of shape (rows, positions).
     """
     known = asked.known
     habit_by_position = []
     for position in range(known.n_options):
         is_chosen = known.option == position + 1
-        # For each known answer: 1 if the student chose the position, else 0, minus the usual share.
+        # The excess of a known answer is 1 if the student chose the position, else 0, minus the
+        # share of the students who chose it in this question.
         excess = is_chosen - known.option_share[known.question, position]
         habit, _ = _mean_by_key(key, asked, excess)
         habit_by_position.append(habit)
@@ -602,20 +608,21 @@ def _mean_by_key(
     count : array of float32, shape (rows,)
         The number of known answers in each mean. NaN for a row whose key is unknown.
     """
-    # Pairs that agree in the key have the same number.
+    # Two pairs have the same number if they agree in all names of the key.
     number = asked.pairs.combined_number(*key)
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # This large array has an element for each pair. Free its memory, unless `pairs` holds it too.
+    # Free the memory of this array, which is large: it has an element for each pair. If `pairs`
+    # keeps the array too, this frees nothing.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)
 
 
 def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
-    """Return values[number], element by element; NaN where the number is -1."""
-    # The index -1 reads the last element: append a NaN there.
+    """Return the element of `values` at each index in `number`; NaN where the index is -1."""
+    # The index -1 reads the last element of an array, so make NaN the last element.
     return np.append(values, np.float32(np.nan))[number]
 
 
@@ -628,8 +635,9 @@ def _option_by_rank(asked: Asked) -> IntArray:
     Rank 0 is the right option, rank 1 the most popular wrong one, and so on. Positions count from
     0.
     """
-    # A row of `outcome_of_option` holds the rank of the option at each position of a question. This
-    # is a permutation, and its argsort is the inverse: the position of the option of each rank.
+    # A row of `outcome_of_option` holds the rank of the option at each position. The row is a
+    # permutation of the ranks, so `argsort` inverts it: the result holds the position of the option
+    # of each rank.
     position_of_rank = np.argsort(asked.known.outcome_of_option, axis=1)
     return position_of_rank[asked.question]
 
@@ -654,9 +662,9 @@ def _numbered(name: str, columns: Array) -> Columns:
 def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntArray]:
     """Return the moment of each row asked, and the sorted moments of all pairs.
 
-    A moment is an integer that sorts pairs by the named `Pairs.numbers`, such as student and quiz,
-    then by minute. It is -1 if one of these facts is unknown (see `Pairs.moments`). The sorted
-    moments contain no -1.
+    A moment is an integer: pairs in the order of their moments are sorted by the named
+    `Pairs.numbers`, such as student and quiz, then by minute. It is -1 if one of these facts is
+    unknown (see `Pairs.moments`). The sorted moments contain no -1.
     """
     moment = asked.pairs.moments(*names)
     asked_moment = moment[asked.rows]
@@ -675,8 +683,8 @@ def _combined_number_of(moment: IntArray) -> IntArray:
 
 
 def _count_less(ordered: IntArray, wanted: IntArray) -> IntArray:
-    """Return, for each wanted number, how many of the ordered numbers are less."""
-    # Looking up millions of numbers is much faster in increasing order.
+    """Return, for each number in `wanted`, how many numbers in `ordered` (sorted) are less."""
+    # Sort `wanted` first: `searchsorted` finds millions of numbers much faster in increasing order.
     order = np.argsort(wanted)
     count = np.empty(len(wanted), np.int64)
     count[order] = np.searchsorted(ordered, wanted[order])

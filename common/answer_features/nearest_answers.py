@@ -12,18 +12,18 @@ from common.threads import N_THREADS, run_in_threads
 
 import numpy as np
 
-# The nearest answers of a question asked are the student's known answers to the questions that are
-# most similar to it. At most this many are used.
+# A row asks for a student's answer to a question. Its nearest answers are the student's known
+# answers to the questions that are most similar to this question. At most this many are used.
 _N_NEAREST = 32
-# Number of nearest answers whose chosen options become features, one for each answer.
+# For this many of the nearest answers, the option that the student chose becomes a feature.
 _N_OPTIONS_SHOWN = 4
 # A mean over the nearest answers gives each answer the weight similarity**power. The keys of this
 # dict are the powers. Each mean is shrunk towards 0: it is the weighted sum divided by the sum of
 # the weights plus a prior weight, which is the value in this dict. Powers and prior weights were
 # chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
-# Each thread looks answers up in a table with a row for each of some students and a column for each
-# question. A table has at most this many elements.
+# Each thread looks answers up in a table with a row for each student of a group and a column for
+# each question. A table has at most this many elements.
 _MAX_CELLS = 16_000_000
 
 
@@ -39,14 +39,15 @@ class NearestAnswers:
     residual: dict[int, FloatArray]
     # For each power, the sum of the weights of the nearest answers, shape (rows,).
     weight: dict[int, FloatArray]
-    # For each power, how much more often than usual the student chose a position in the nearest
-    # answers, shape (rows, options). The position is that of an option of the question asked: of
-    # its right option in the first column, of its most popular wrong option in the next, and so on.
-    # There are no columns if the training answers have no options.
+    # For each power, how much more often than usual the student chose certain positions in the
+    # nearest answers, shape (rows, options). If the right option of the question asked is its third
+    # one, the first column is about the third position. The second column is about the position of
+    # its most popular wrong option, and so on. There are no columns if the training answers have no
+    # options.
     habit: dict[int, FloatArray]
-    # For each of the `_N_OPTIONS_SHOWN` nearest answers, the rank of an option of the question
-    # asked: of the option at the position that the student chose in the nearest answer. The rank is
-    # 0 for the right option, 1 for the most popular wrong one, and so on, and NaN if there is no
+    # A column for each of the `_N_OPTIONS_SHOWN` nearest answers. If the student chose the third
+    # option in the nearest answer, the column holds the rank of the third option of the question
+    # asked: 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no
     # such answer. Shape (rows, answers). There are no columns if the training answers have no
     # options.
     outcome: FloatArray
@@ -85,8 +86,8 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             The similarity of each nearest answer, of the same shape. 0 where there is no answer.
         """
         weight_by_power = {power: similarity**power for power in powers}
-        # Where `nearest` is -1, there is no answer, and `known.residual[-1]` is the residual of an
-        # unrelated answer: use 0.
+        # Where `nearest` is -1, there is no answer, and the residual counts as 0. The index -1
+        # would read the residual of an unrelated answer, the last one.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         for power, weight in weight_by_power.items():
             summary.weight[power][block] = weight.sum(axis=1)
@@ -94,8 +95,9 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             weighted_sum = (weight * residual).sum(axis=1)
             summary.residual[power][block] = weighted_sum / _divisor_of_shrunk_mean(weight, power)
         if known.has_options:
-            # The ranks of the options of the question asked, in the order shown: 0 for the right
-            # option, 1 for the most popular wrong one, and so on.
+            # For each row, the ranks of the options of the question asked, in the order in which
+            # the question shows them: 0 for the right option, 1 for the most popular wrong one, and
+            # so on.
             rank_of_position = known.outcome_of_option[question[block]]
             summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
             habits = _find_habits(known, nearest, weight_by_power, rank_of_position)
@@ -149,22 +151,24 @@ def _find_habits(
     """
     # Shape (rows, nearest, options): the excess of each position in each nearest answer.
     excess = _excess_over_share(known, nearest)
-    # A row of `rank_of_position` is a permutation. The argsort of a permutation is its inverse: the
-    # position of the right option, of the most popular wrong option, and so on.
+    # A row of `rank_of_position` is a permutation of the ranks, so `argsort` inverts it. The result
+    # holds the position of the right option, then the position of the most popular wrong option,
+    # and so on.
     position_of_rank = np.argsort(rank_of_position, axis=1)
     habit_by_power: dict[int, FloatArray] = {}
     for power, weight in weight_by_power.items():
-        # For each row and position, the sum of weight · excess over the nearest answers. It is a
-        # product of two matrices for each row: (1, nearest) times (nearest, options).
+        # For each row and position, sum weight · excess over the nearest answers. For one row, this
+        # is the product of a matrix (1, nearest) and a matrix (nearest, options).
         weighted_excess = (weight[:, None, :] @ excess)[:, 0, :]
         habit = weighted_excess / _divisor_of_shrunk_mean(weight, power)[:, None]
-        # Change the order of the columns from positions to ranks.
+        # Columns are in the order of positions. Put them into the order of ranks: the right option
+        # first, then the most popular wrong option, and so on.
         habit_by_power[power] = np.take_along_axis(habit, position_of_rank, axis=1)
     return habit_by_power
 
 
 def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
-    """Return the rank of the asked question's option at the position chosen in each nearest answer.
+    """Return the rank of the asked question's option at the position that each answer chose.
 
     If the student chose the third option in a nearest answer, the result is the rank of the third
     option of the question asked: 0 for the right option, 1 for the most popular wrong one, and so
@@ -196,9 +200,9 @@ def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -
 def _divisor_of_shrunk_mean(weight: FloatArray, power: int) -> FloatArray:
     """Return the number by which the weighted sum of each row is divided to get a shrunk mean.
 
-    This is the sum of the row's weights plus a prior weight. So the mean is shrunk towards 0, as if
-    one more answer with the value 0 had the prior weight. The weights are similarities raised to
-    `power`, for which `PRIOR_WEIGHT_BY_POWER` gives the prior weight.
+    This is the sum of the row's weights plus a prior weight. This shrinks the mean towards 0, as if
+    there were one more answer, with the value 0 and the prior weight. The weights are similarities
+    raised to `power`, for which `PRIOR_WEIGHT_BY_POWER` gives the prior weight.
     """
     total: FloatArray = weight.sum(axis=1) + PRIOR_WEIGHT_BY_POWER[power]
     return total
@@ -257,7 +261,8 @@ def visit_nearest(
     # The positions of the known answers, sorted by student. The answers of student s begin at
     # element `start_of_student[s]`.
     known_by_student, start_of_student, _ = sort_answers(known_student, [], n_students)
-    # The positions of the asked pairs, sorted by student, and the students in this order.
+    # The positions of the asked pairs, sorted by the student of the pair. Then the students, in the
+    # same order.
     asked_by_student = np.argsort(asked_student, kind="stable")
     sorted_asked_student = asked_student[asked_by_student]
     # Each thread looks answers up in a table with a row for each of `n_table_students` students and
@@ -280,16 +285,16 @@ def visit_nearest(
         for first_student in first_students.tolist():
             # The group consists of the students `first_student` to `end_student` - 1.
             end_student = min(first_student + n_table_students, n_students)
-            # Enter the known answers of these students into the table. `answers` holds the
-            # positions of these answers in `known_pairs`.
+            # `answers` holds the positions in `known_pairs` of these students' known answers. Enter
+            # the positions into the table.
             first_answer = start_of_student[first_student]
             end_answer = start_of_student[end_student]
             answers = known_by_student[first_answer:end_answer]
             table_row_of_answer = known_student[answers] - first_student
             cells = table_row_of_answer, known_question[answers]
             answer_table[cells] = answers
-            # The asked pairs of the group follow each other in `asked_by_student`, which is sorted
-            # by student. Find these pairs, and visit them in blocks.
+            # `asked_by_student` is sorted by student, so the asked pairs of this group of students
+            # follow each other there. Find these pairs, and visit them in blocks.
             first_asked, end_asked = np.searchsorted(
                 sorted_asked_student, [first_student, end_student]
             )
@@ -298,8 +303,9 @@ def visit_nearest(
                 block = asked_of_group[begin : begin + n_block_rows]
                 question = asked_question[block]
                 table_row = asked_student[block] - first_student
-                # The student's answers to the neighbours of the question, the most similar first,
-                # or -1 without an answer: shape (pairs of the block, neighbours).
+                # For each pair, the positions of the student's answers to the neighbours of the
+                # question, the most similar question first, -1 where the student has not answered
+                # it. Shape (pairs of the block, neighbours).
                 candidates = answer_table[table_row[:, None], neighbours[question]]
                 nearest, nearness = _take_nearest(candidates, similarity[question], n_nearest)
                 visit(block, nearest, nearness)
@@ -318,7 +324,8 @@ def _take_nearest(
     If a row has fewer such candidates, it is filled up with -1 and the similarity 0. The shapes are
     (rows, `n_nearest`), or (rows, candidates) if that is less.
     """
-    # A stable sort moves missing candidates to the end and keeps the order of the others.
+    # A stable sort by "is missing" moves the missing candidates (-1) to the end, and keeps the
+    # order of the others.
     order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
     nearest = np.take_along_axis(candidates, order, 1)
     nearness = np.take_along_axis(similarity, order, 1)

@@ -8,9 +8,9 @@ from scipy.sparse import csr_matrix
 
 # Number of most similar questions that are kept for each question.
 _N_NEIGHBOURS = 96
-# Most of the time is spent on a product of two sparse matrices. A student with n answers adds n²
-# multiplications to it. Random students are drawn until their multiplications add up to this
-# number.
+# To count the students who answered both of two questions, for all questions, two sparse matrices
+# are multiplied. This takes most of the time: a student with n answers costs n² multiplications. To
+# save time, only some random students count: as many as need this number of multiplications.
 _MAX_PRODUCTS = 1_000_000_000
 # Number of questions whose similarities to all questions are held in memory at a time.
 _BLOCK = 256
@@ -56,7 +56,8 @@ def similar_questions(
 
     def fill_block(first: int) -> None:
         block = np.arange(first, min(first + _BLOCK, n_questions))
-        # First the number of students who answered both questions, shape (block, questions).
+        # At first, `cosine` holds the number of students who answered both questions, shape (block,
+        # questions). The next line divides it.
         cosine = (by_question[block] @ answered).toarray()
         cosine /= np.sqrt(n_answers[block, None] * n_answers)
         # A question is not its own neighbour.
@@ -74,8 +75,8 @@ def similar_questions(
 def _draw_students(student: IntArray, n_students: int) -> BoolArray:
     """Draw as many random students as can be compared within `_MAX_PRODUCTS` multiplications.
 
-    The product of the sparse matrices takes n² multiplications for a student with n answers.
-    Returns whether each student is drawn, shape (students,).
+    In the product of sparse matrices that compares all questions, a student with n answers costs n²
+    multiplications. Returns whether each student is drawn, shape (students,).
     """
     order = np.random.default_rng(0).permutation(n_students)
     n_products = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
@@ -91,9 +92,9 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
 
     Equal values come in the order of their columns.
     """
-    # `argpartition` would not do: if several columns hold the k-th largest value, it may return any
-    # of these columns. So find the k-th largest value of each row, sort all values that are at
-    # least as large, and take the first k.
+    # NumPy's `argpartition` would not do: if several columns hold the k-th largest value, it may
+    # return any of these columns. So find the k-th largest value of each row, sort all values that
+    # are at least as large, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
     # The row and the column of each value that is at least as large as the k-th largest of its row.
     row, column = np.nonzero(values >= kth_largest)

@@ -17,7 +17,8 @@ from common.item_response.steps import Posterior, approximate_log_likelihoods, p
 
 import numpy as np
 
-# Passes over the answers end when no ability, slope or intercept changes by more than this.
+# The functions below pass over the answers again and again, until no ability, slope or intercept
+# changes by more than `_MAX_CHANGE`, but at most `_MAX_PASSES` times.
 _MAX_CHANGE = 1e-3
 _MAX_PASSES = 50
 
@@ -26,12 +27,12 @@ _MAX_PASSES = 50
 class Abilities:
     """Posteriors of the abilities of students, given their answers."""
 
-    # Increasing, shape (students,).
+    # The ids of the students, increasing, shape (students,).
     student_ids: IntArray
-    # Posterior means, shape (students, n_dimensions), float32. An average student of the fit has
-    # the abilities 0.
+    # Posterior means of the abilities, shape (students, n_dimensions), float32. The average student
+    # of the fit has the abilities 0.
     mean: FloatArray
-    # Shape (students, n_dimensions, n_dimensions), float32.
+    # Posterior covariances of the abilities, shape (students, n_dimensions, n_dimensions), float32.
     covariance: FloatArray
 
     @property
@@ -47,15 +48,15 @@ class Abilities:
 def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     """Return the posterior of the students of `answers`, given all their answers.
 
-    Questions, variances of effects and effects that students share stay as they are in `posterior`.
-    The result holds only the students of `answers`. Their abilities depend only on `answers`, even
-    if `posterior` holds abilities of the same students.
+    The result keeps the questions, the variances of effects and the effects that students share
+    from `posterior`. The result holds only the students of `answers`. Their abilities depend only
+    on `answers`, even if `posterior` holds abilities of the same students.
     """
     posterior = _add_contexts(posterior, answers.context)
     student_ids, student = number_ids(answers.student)
     n_students = len(student_ids)
-    # The passes need only the questions of these answers. The average question stands for the
-    # unknown questions.
+    # To save time, keep only the questions of these answers while the abilities are estimated. Each
+    # question that `posterior` does not know is replaced by the average question.
     item_of_answer = find_ids(posterior.question_ids, answers.question)
     item_position, item = number_ids(item_of_answer)
     labels = [
@@ -86,12 +87,14 @@ def find_students(posterior: Posterior, answers: Answers) -> Posterior:
     for _ in range(_MAX_PASSES):
         updated, _ = pass_over_answers(observations, state, sums_items=False)
         change = np.abs(updated.students.mean - state.students.mean).max(initial=0)
-        # Keep the variances and the shared effects of `posterior`: the pass has estimated them too,
-        # but from these few answers alone.
+        # Take only the students and their effects from `updated`. The pass has also estimated the
+        # variances and the shared effects, but from these few answers alone: keep those of
+        # `posterior`.
         state = replace(state, students=updated.students, effects=updated.effects)
         if change <= _MAX_CHANGE:
             break
-    # In predictions, `find_ids` gives unknown students the position after the last student.
+    # Append an average student. A prediction for an unknown student uses the student at the
+    # position after the last known one.
     average_student = model.standard_normal(1, k)
     return replace(
         state,
@@ -155,13 +158,13 @@ def find_ability(posterior: Posterior, question: IntArray, is_right: BoolArray) 
 def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
     """Return a posterior that also knows the contexts of further answers.
 
-    A context has two kinds of effects on the logits of its answers. One effect is the same for all
-    students (at the last level of contexts only; MODEL.md explains levels). A context that the
-    posterior does not know gets the shared effect of unknown contexts.
+    A context has two kinds of effects on the logits of its answers. One kind, the shared effect, is
+    the same for all students. Only contexts of the last level have it (MODEL.md explains levels). A
+    context that the posterior does not know gets the shared effect of unknown contexts.
 
-    The other effects belong to single students: a student has one in each context with answers of
-    the student. The result leaves them out, since they belong to the students of the fit and not to
-    the students of the further answers.
+    The other kind belongs to one student in one context. The result has no such effects, since
+    those of `posterior` belong to the students of the fit, and not to the students of the further
+    answers.
 
     Parameters
     ----------
@@ -175,7 +178,7 @@ def _add_contexts(posterior: Posterior, context: IntArray) -> Posterior:
     old_ids = posterior.context_ids
     all_ids = tuple(np.union1d(ids, context[:, level]) for level, ids in enumerate(old_ids))
     shared = posterior.shared_effects_in(all_ids[-1])
-    # `levels` and `effects` hold the students' own effects.
+    # Empty `levels` and `effects`, which hold the effects that belong to single students.
     return replace(posterior, context_ids=all_ids, shared=shared, levels=(), effects=())
 
 
@@ -202,7 +205,8 @@ def learn_answers(
     """
     posterior = _add_students(posterior, np.unique(answers.student))
     posterior = _add_questions(posterior, np.unique(answers.question))
-    # From here on, consider only the students and the items (questions) of the further answers.
+    # From here on, only the students and the questions of the further answers matter. Each question
+    # is one item, since answers are right or wrong.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)
     student_position = find_ids(posterior.student_ids, student_ids)
@@ -240,10 +244,11 @@ def _update_students_and_items(
 ) -> tuple[Gaussians, Gaussians]:
     """Return the posteriors of students and questions after further answers.
 
-    In each pass, the log likelihood of every answer is replaced by a parabola,
-    linear · logit − weight · logit² / 2 (see `model`), computed from the posteriors found so far.
-    Given these parabolas, first the students are updated, then the questions, each by weighted
-    least squares. The passes end when the posteriors hardly change.
+    In each pass, the log likelihood of every answer is replaced by a parabola, linear · logit −
+    weight · logit² / 2 (see `model`). The parabola is computed from the posteriors of the pass
+    before. With the parabolas, the posteriors are the solutions of weighted least squares problems:
+    first those of the students are computed, then those of the questions. The passes end when the
+    posteriors hardly change.
 
     Parameters
     ----------
@@ -259,8 +264,8 @@ def _update_students_and_items(
     """
     students = old_students
     items = old_items
-    # `update_items` expects groups of items with the same prior. Here, each item has a prior of its
-    # own, so each item is a group.
+    # `update_items` gives all items of a group the same prior. Here, the prior of an item is its
+    # own old posterior, so each item is a group of its own.
     group_of_item = np.arange(len(items.mean))
     for _ in range(_MAX_PASSES):
         item_moments = model.moments(items)
@@ -271,13 +276,13 @@ def _update_students_and_items(
         weight_matrix = observations.matrix(weight, observations.start)
         change = 0.0
         if learns_students:
-            # For each student, the sums over the student's answers that the least squares need.
+            # For each student, sums over the student's answers. `update_students` needs them.
             student_sums = model.weighted_sums(linear_matrix, weight_matrix, item_moments)
             updated = model.update_students(student_sums, prior=old_students)
             change = float(np.abs(updated.mean - students.mean).max())
             students = updated
         if learns_questions:
-            # For each item, the sums over the answers to the item that the least squares need.
+            # For each item, sums over the answers to the item. `update_items` needs them.
             student_moments = model.student_vector_moments(students)
             item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
             updated = model.update_items(item_sums.astype(float), old_items, group_of_item)
@@ -302,19 +307,21 @@ def _replace_at(position: IntArray, old: Gaussians, new: Gaussians) -> Gaussians
 
 
 def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
-    """Return a posterior to which the new ones among these students are added, as average ones."""
+    """Add to a posterior those of the students that it does not know, as average students."""
     ids = np.union1d(posterior.student_ids, student_ids)
     # `find_ids` gives every unknown id the position of the average student, so new students begin
-    # as average ones. The unknown id −1 is added so that the average student stays the last one.
+    # as average ones. No student has the id −1: it is appended so that the average student stays
+    # the last one.
     position = find_ids(posterior.student_ids, np.append(ids, -1))
     return replace(posterior, student_ids=ids, students=posterior.students.take(position))
 
 
 def _add_questions(posterior: Posterior, question_ids: IntArray) -> Posterior:
-    """Return a posterior to which the new ones among these questions are added, as average ones."""
+    """Add to a posterior those of the questions that it does not know, as average questions."""
     ids = np.union1d(posterior.question_ids, question_ids)
     # `find_ids` gives every unknown id the position of the average question, so new questions begin
-    # as average ones. The unknown id −1 is added so that the average question stays the last one.
+    # as average ones. No question has the id −1: it is appended so that the average question stays
+    # the last one.
     position = find_ids(posterior.question_ids, np.append(ids, -1))
     return replace(
         posterior,

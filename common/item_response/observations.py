@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-# If there are at least `_MANY_KEYS` keys, `_sort_by` cuts the range of the keys into this many
-# parts and sorts the parts in parallel.
+# `_sort_by` sorts values by keys. If there are at least `_MANY_KEYS` keys, it cuts the range from
+# the lowest to the highest key into this many parts, and sorts the parts in parallel.
 _N_SORTED_PARTS = 4
 _MANY_KEYS = 1 << 14
-# Students are cut into this many chunks, unless the chunks would be too large or too small.
+# A fit processes students in chunks, in parallel. It makes this many chunks, unless the chunks
+# would be too large or too small.
 _N_CHUNKS = 8
 # Approximate upper bound on the number of answers in a chunk.
 _MAX_CHUNK = 1 << 20
@@ -37,7 +38,8 @@ class Observations:
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
     # Shape (answers,): whether the answer passes the item. In the first stage, an answer passes if
-    # it is right; in each further stage, it passes if it is a certain wrong option (see MODEL.md).
+    # it is right. In the second stage, a wrong answer passes if it is the most popular wrong
+    # option, in the third stage if it is the next one, and so on.
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray
@@ -64,7 +66,7 @@ class Observations:
         answers = slice(first_answer, end_answer)
         levels = []
         node_ranges = []
-        # The parents of the first level's nodes are the students.
+        # The students are the parents of the nodes of the first level.
         parents = students
         for level in self.levels:
             # `nodes` is the range of these students' nodes in the level. `level_of_part` is a level
@@ -84,7 +86,7 @@ class Observations:
         return part, node_ranges
 
     def matrix(self, values: FloatArray, start: IntArray) -> Any:
-        """Return values of the answers as a sparse matrix, with a column for each item.
+        """Return `values`, one for each answer, as a sparse matrix with a column for each item.
 
         Row i holds the answers start[i] to start[i + 1]. With `self.start`, a row is a student;
         with the `start` of a level, it is a student's context.
@@ -99,14 +101,15 @@ class Observations:
         """
         n_answers = int(self.start[-1])
         size = min(_MAX_CHUNK, max(_MIN_CHUNK, n_answers // _N_CHUNKS))
-        # Cut before the first student who begins at or after each multiple of `size` answers.
+        # `start` holds the position of each student's first answer. For each multiple of `size`,
+        # cut before the first student whose answers start there or later.
         cuts = np.searchsorted(self.start, np.arange(size, n_answers, size))
         bounds = [0, *np.unique(cuts).tolist(), len(self.start) - 1]
         return [slice(first, end) for first, end in itertools.pairwise(bounds) if first < end]
 
 
 def _cut_level(level: Level, answers: slice, parents: slice) -> tuple[slice, Level]:
-    """Return the range of the nodes that hold some answers, and a level with only these nodes.
+    """Return the range of a level's nodes that hold the `answers`, and a level of only these nodes.
 
     A node is a student in a context. `answers` is the range of the answers, and `parents` the range
     of the parents of the nodes. In the new level, the first of `answers` is answer 0, and the first
@@ -199,8 +202,8 @@ def observe(
         For each level of contexts (see MODEL.md), the coarsest first: the number of each answer's
         context, int32 from 0, shape (answers,). By default, the answers have no contexts.
     """
-    # The answers of student i are start[i] to start[i + 1] in the new order. `levels` has the
-    # contexts in which each student has answers.
+    # The answers of student i are start[i] to start[i + 1] in the new order. `levels` holds the
+    # nodes: a node is a context in which a student has answers.
     order, start, levels = sort_answers(student, labels, n_students)
     all_used = np.ones(len(order), bool)
     return Observations(
@@ -214,18 +217,18 @@ def observe(
 
 
 def _find_level(label: IntArray, parent_start: IntArray) -> Level:
-    """Return the nodes of one level. A node is a run of answers with the same parent and label.
+    """Return the nodes of one level: a node is a run of answers with the same parent and label.
 
-    A parent is a student, or a context of a coarser level in which a student has answers. The label
-    is the number of an answer's context.
+    The label of an answer is the number of its context at this level. The parent of an answer is
+    its node at the level before; at the first level, it is the answer's student.
 
     `label` has the label of each answer, sorted by parent and label. The answers of parent i are
     parent_start[i] to parent_start[i + 1].
     """
     n_answers = len(label)
     # A node begins where the label changes, and where a parent begins. If the last parents have no
-    # answers, their starts equal `n_answers`. No answer has this position, so leave these starts
-    # out.
+    # answers, `parent_start` says that they begin at `n_answers`, where there is no answer: leave
+    # them out.
     is_first = np.diff(label, prepend=-1) != 0
     first_answer_of_parent = parent_start[parent_start < n_answers]
     is_first[first_answer_of_parent] = True
@@ -253,7 +256,8 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
         # list of rows (CSR), and keeps the order of the cells in each row. So build a matrix in
         # which the row of each value is its key.
         matrix_row = key[positions] - low
-        # Put each value into a column of its own: SciPy would add up values that share a cell.
+        # Put each value into a column of its own. If two values were in the same row and column,
+        # SciPy would add them up.
         matrix_column = np.arange(len(positions), dtype=np.int32)
         # The matrix has at least one row and one column, even if the range is empty.
         shape = max(high - low, 1), max(len(positions), 1)
@@ -272,10 +276,11 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
 def find_nodes(
     levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
 ) -> Iterator[IntArray]:
-    """Yield for each level of contexts the node of each pair, shape (pairs,).
+    """Yield, for each level of contexts, the number of each pair's node, shape (pairs,).
 
     A pair is a student and a question in a context. A node is a context in which a student has
-    answers. A pair that has no node at a level gets −1 at this level and at all finer levels.
+    answers. If the pair's student has no answers in the pair's context of a level, the pair gets −1
+    at this level and at all finer levels.
 
     Parameters
     ----------
@@ -286,7 +291,7 @@ def find_nodes(
     labels
         For each level, the label of each pair's context (see `context.make_label`), shape (pairs,).
     """
-    # The parents of the first level's nodes are the students.
+    # The students are the parents of the nodes of the first level.
     node = student.astype(np.int64)
     has_answers = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):

@@ -26,8 +26,9 @@ from common.item_response.unknown_contexts import without_contexts
 import numpy as np
 import numpy.typing as npt
 
-# Number of pairs whose probabilities are rearranged at a time, from the order of outcomes into the
-# order of options. Outcome 0 is the right option; the wrong options follow by popularity.
+# The model predicts outcomes: outcome 0 is the right option, outcome 1 the most popular wrong one,
+# and so on. A prediction returns options in the order in which the question shows them. The columns
+# are rearranged for this number of pairs at a time.
 _BLOCK = 1 << 16
 
 
@@ -130,8 +131,8 @@ class ItemResponseOptions(BaseItemResponse):
             question_number, option, correct_option, len(question_ids), most_options
         )
         outcome = self.outcome_of_option_[question_number, option - 1]
-        # If all questions have the same number of options, the number need not be stored for each
-        # answer.
+        # The number of outcomes is the number of options. If it is the same for all questions, it
+        # need not be stored for each answer.
         n_outcomes = None if (n_options == most_options).all() else n_options
         answers = Answers(student, question, outcome, context, most_options - 1, n_outcomes)
         choice = None if like is None else self._choice_of(like, context.shape[1], "like")
@@ -179,7 +180,7 @@ class ItemResponseOptions(BaseItemResponse):
         probability = self._predict_without_habits(student, question, context)
         if self.habits_ is None:
             return probability
-        # A student has a habit in each context of one of the levels.
+        # Habits belong to the contexts of one level. Find the context at this level for each pair.
         habit_context = _context_of_habits(context)
         return add_habits(self.habits_, student, habit_context, probability)
 
@@ -220,11 +221,11 @@ class ItemResponseOptions(BaseItemResponse):
             arrays["habit_variance"] = habits.variance
             arrays["habit_student_ids"] = habits.student_ids
             arrays["habit_context_ids"] = habits.context_ids
-            # Habits have two levels: the habits of students as a whole, then their habits in
-            # contexts.
+            # Habits have two levels: first the habit that a student has everywhere, then the
+            # student's habit in each context.
             arrays |= from_levels("habit_level", habits.levels)
-            # `total` has an array for each level: what a habit adds to the log probability of each
-            # option.
+            # For each level, an array of `total` holds what each habit adds to the log
+            # probabilities of the options.
             for number, habits_of_level in enumerate(habits.total):
                 arrays[f"habit_total_{number}"] = habits_of_level
         return arrays
@@ -240,8 +241,8 @@ class ItemResponseOptions(BaseItemResponse):
         # A fit without contexts has no habits.
         self.habits_ = None
         if "habit_variance" in arrays:
-            # There is a variance for each level: the habits of students as a whole, then their
-            # habits in contexts.
+            # `habit_variance` has an element for each level: first for the habit that a student has
+            # everywhere, then for the student's habits in contexts.
             n_levels = len(arrays["habit_variance"])
             self.habits_ = Habits(
                 student_ids=arrays["habit_student_ids"],
@@ -263,26 +264,29 @@ class ItemResponseOptions(BaseItemResponse):
         A habit is, for example, to click the first option. The arguments are ids, one for each
         pair. The result has the shape (pairs, options).
         """
-        # The probability of passing each stage if the stages before are not passed.
+        # For each stage, the probability that an answer passes it, given that it has not passed the
+        # stages before. An answer passes stage 0 if it is right, stage 1 if it is the most popular
+        # wrong option, and so on.
         passing = predict_stages(self.posterior_, student, question, context)
         # An unknown question has the position after the last question. There, mode="clip" reads the
         # values of the last question. The probabilities of unknown questions are replaced at the
         # end.
         position = find_ids(self.posterior_.question_ids, question)
-        # The number of possible outcomes of each pair; None if all outcomes are possible.
+        # The number of outcomes that are possible for each pair, which is the number of options of
+        # the pair's question. None if all questions have the largest number of options.
         most_options = len(self.option_share_)
         if (self.n_options_ == most_options).all():
             n_outcomes = None
         else:
             n_outcomes = self.n_options_.take(position, mode="clip")
-        # At first, the columns of `probability` are outcomes. The loop brings the columns of each
-        # pair into the order of options. It does this in blocks of pairs, since the arrays of all
-        # pairs would take much memory.
+        # At first, column 0 of `probability` belongs to the right option, column 1 to the most
+        # popular wrong option, and so on. The loop rearranges the columns of each pair, so that
+        # they belong to options 1, 2 and so on. It does this in blocks of pairs, to save memory.
         probability = outcome_probability(passing, n_outcomes)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            # The outcome that each option of each pair's question means, shape (pairs, options).
-            # Outcomes are the numbers of the columns of `probability`.
+            # For each option of each pair's question, the column of `probability` that still holds
+            # it, shape (pairs, options).
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -356,7 +360,7 @@ def order_options(
     # questions disagree: take the option that most of them state.
     n_statements = count_options(question, correct_option, n_questions, n_options)
     right = n_statements.argmax(axis=1)
-    # Give the right option a count above all other counts, so that it gets rank 0.
+    # Make the count of the right option larger than all other counts, so that it gets rank 0.
     n_choices[np.arange(n_questions), right] = len(option) + 1
     # `option_by_rank` lists the options of each question in the order of their ranks. The rank of
     # an option is its position in this list. The second `argsort` finds these positions.
@@ -367,11 +371,12 @@ def order_options(
 def count_options(
     question: IntArray, option: IntArray, n_questions: int, n_options: int
 ) -> IntArray:
-    """Count how often each option occurs with each question, shape (questions, options).
+    """Count how often each option is named in answers to each question, shape (questions, options).
 
     `question` is 0 to `n_questions` − 1, `option` is 1 to `n_options`.
     """
-    # A cell of the result is a question (row) and an option (column). Number the cells row by row.
+    # The result has a row for each question and a column for each option. Number its cells row by
+    # row, so that `bincount` can count them.
     cells = question * np.int32(n_options) + (option - 1)
     return np.bincount(cells, minlength=n_questions * n_options).reshape(-1, n_options)
 

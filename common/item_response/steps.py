@@ -29,9 +29,10 @@ from common.threads import in_threads
 
 import numpy as np
 
-# Number of answers in a block, whose arrays fit into the processor's cache.
+# Answers are processed in blocks of this many, so that the arrays of a block fit into the
+# processor's cache.
 _BLOCK = 1 << 15
-# Number of parts in which the items are updated in parallel.
+# The items are cut into this many parts, which are updated in parallel.
 _N_ITEM_PARTS = 8
 
 
@@ -54,15 +55,17 @@ class State:
     # float32.
     guessing: FloatArray
     # For each level of contexts, the coarsest first, an array of float32, shape (nodes, 2 + k). A
-    # node is a student in a context. The columns describe the posterior of the total effect, which
-    # is the sum of the student's effects in this context and in those around it: the mean, the
-    # variance, and the covariance with each ability. At the start of a fit, the tuple holds only
-    # the array of the last level, the only array that a step reads.
+    # node is a student in a context. The columns describe the posterior of the node's total effect:
+    # its mean, its variance, and its covariance with each of the k abilities. The total effect is
+    # the sum of the student's effects in this context and in the coarser contexts that contain it.
+    # At the start of a fit, the tuple holds only the array of the last level, because a step
+    # computes the other arrays without their old values.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the effects of the nodes at each level, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # The shared effects. Each context of the last level has one, which is added to the logits of
-    # all students' answers in the context. If the answers have no contexts, this is a placeholder.
+    # The shared effects. Each context of the last level has one: it is added to the logits of all
+    # answers in the context, whichever student gave them. If the answers have no contexts, this is
+    # a placeholder.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -78,8 +81,8 @@ class Posterior(State):
     # Ids of the students, increasing, shape (students,). After the fit, `students` has one more row
     # than there are ids: the average student, who stands for unknown students in predictions.
     student_ids: IntArray
-    # Ids of the questions, increasing, shape (questions,). Each stage has one item more than there
-    # are questions; this item stands for unknown questions.
+    # Ids of the questions, increasing, shape (questions,). Each stage has an item for each of these
+    # questions, and one item more, which stands for unknown questions.
     question_ids: IntArray
     # For each level of contexts, the ids of the contexts with answers, increasing.
     context_ids: tuple[IntArray, ...] = ()
@@ -89,15 +92,15 @@ class Posterior(State):
 
     @property
     def n_stages(self) -> int:
-        """The number of stages of a question: 1 if answers are right or wrong (see `State`)."""
+        """The number of stages of a question; 1 if answers are right or wrong (see MODEL.md)."""
         return len(self.prior.mean)
 
     def shared_effects_in(self, context_ids: IntArray) -> SharedEffects:
         """Return the effects that all students share in the given contexts of the last level.
 
-        The posterior must be one of right and wrong answers with contexts. In `shared` and in the
-        result, the last effect belongs to unknown contexts. An id that the posterior does not know
-        gets this effect too.
+        The posterior must come from a fit of right and wrong answers with contexts. In
+        `self.shared` and in the result, the last effect is the effect of unknown contexts. A
+        context id that the posterior does not know gets this effect too.
         """
         known_ids = self.context_ids[-1]
         unknown = len(known_ids)
@@ -116,9 +119,10 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
     """
     state, item_sums = pass_over_answers(observations, state)
     n_stages = len(state.prior.mean)
-    # Items are in the order of stages, with equally many items in each stage.
+    # The stage of each item. Items are sorted by stage, and each stage has the same number of
+    # items.
     stage = np.repeat(np.arange(n_stages), len(item_sums) // n_stages)
-    # Positions of items, in `_N_ITEM_PARTS` parts that are updated in parallel.
+    # The positions of all items, cut into `_N_ITEM_PARTS` parts that are updated in parallel.
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
 
     def update(part: IntArray) -> Gaussians:
@@ -149,7 +153,7 @@ def standardise(state: AnyState) -> AnyState:
     sum_of_covariances = state.students.covariance.sum(axis=0, dtype=np.float64)
     # The covariance of abilities over all students: E[ability abilityᵀ] − centre centreᵀ.
     spread = (ability.T @ ability + sum_of_covariances) / n_students - np.outer(centre, centre)
-    # spread = root rootᵀ.
+    # Find `root` such that spread = root rootᵀ.
     root = np.linalg.cholesky(spread)
     inverse_root = np.linalg.inv(root)
     # A new ability is inverse_root @ (old ability − centre), so an old ability is root @ (new
@@ -177,14 +181,14 @@ def standardise(state: AnyState) -> AnyState:
 
 @dataclass(frozen=True)
 class _ChunkSums:
-    """Sums over the answers of a chunk of students; the sums of all chunks are added up."""
+    """Sums over the answers of one chunk of students; a pass adds up the sums of all chunks."""
 
     # For each item, the sums from which its posterior is computed (see `model.weighted_sums`),
-    # shape (items, d + d(d + 1)/2) for d = k + 1. None if the items are not to be learned.
+    # shape (items, d + d(d + 1)/2) for d = k + 1. None if the caller does not update the items.
     items: FloatArray | None
-    # The sums from which `context.estimate_variance` computes the prior variances of the effects of
-    # nodes, shape (levels, stages, 4): the number of effects, then three sums over the effects.
-    # None if the answers have no contexts.
+    # The effects of all nodes of one level and stage have the same prior variance.
+    # `context.estimate_variance` estimates it from these four numbers, shape (levels, stages, 4):
+    # the number of effects, and three sums over the effects. None if the answers have no contexts.
     variance: FloatArray | None = None
     # The posterior of a shared effect, which all students have in a context, is computed from its
     # precision and from precision · mean. Each row holds what the answers of the chunk add to these
@@ -241,13 +245,14 @@ def pass_over_answers(
     def update_chunk(chunk: slice) -> _ChunkSums:
         """Update a range of students; return the sums over their answers.
 
-        The function writes the posteriors of the students into `students`, and the posteriors of
-        their effects in contexts into `effects`, two variables of the enclosing function. It reads
-        three more: `state`, the state before the step; `item_moments`, the moments of the items;
-        and `sums_items`, whether the returned sums are to include the sums of the items.
+        The function uses variables of the enclosing function. It writes the posteriors of the
+        students into `students`, and the posteriors of their effects in contexts into `effects`. It
+        reads `state` (the state before the step), `item_moments` (the moments of the items) and
+        `sums_items` (whether the result includes the sums over the answers of each item).
         """
-        # For each level of contexts, `effects` has an array with a row for each node, a student in
-        # a context, and `node_ranges` has the range of the nodes of these students.
+        # A node is a student in a context. For each level of contexts, `effects` has an array with
+        # a row for each node, and `node_ranges` has the range of the rows that belong to these
+        # students.
         part, node_ranges = observations.of_students(chunk)
         old_students = state.students.take(chunk)
         if part.levels:
@@ -313,9 +318,9 @@ def _update_without_contexts(
         A row for each item (question): the expectations E[v] and E[v vᵀ] of the item's vector
         v = (slopes, intercept) under its posterior (see `model.moments`).
     sums_items
-        Whether to return the sums from which the posteriors of the items are computed as well.
+        Whether to return also the sums from which the posteriors of the items are computed.
     """
-    # `linear` and `weight` have the coefficients of the parabola of each answer.
+    # The log likelihood of each answer is replaced by a parabola with these two coefficients.
     linear, weight = approximate_log_likelihoods(part, old, item_moments, state.guessing)
     # Sparse matrices with a row for each student and a column for each item.
     linear_matrix = part.matrix(linear, part.start)
@@ -324,8 +329,8 @@ def _update_without_contexts(
     new = model.update_students(student_sums)
     item_sums = None
     if sums_items:
-        # The transposed matrices have a row for each item and a column for each student: sum for
-        # each item, over the students who answered the item.
+        # The transposed matrices have a row for each item and a column for each student. So these
+        # sums are over the students who answered the item.
         student_moments = model.student_vector_moments(new)
         item_sums = model.weighted_sums(linear_matrix.T, weight_matrix.T, student_moments)
     return _ChunkUpdate(students=new, effects=[], sums=_ChunkSums(items=item_sums))
@@ -358,13 +363,13 @@ def _update_with_contexts(
     linear, weight = approximate_log_likelihoods(
         part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
-    # Subtract the shared effect from the logit, with its mean before the step as its value. Change
-    # `linear` in place, since a copy would need memory for each answer.
+    # Subtract the shared effect from the logit: of the shared effect, only the mean before the step
+    # is subtracted. Change `linear` in place, since a copy would need memory for each answer.
     shared_mean = state.shared.mean[leaves.label]
     linear -= weight * shared_mean[leaf]
 
-    # Integrate out the effects of the nodes, from the leaves up to the students. Then update the
-    # abilities.
+    # Update the abilities, with the effects of the nodes integrated out, from the leaves up to the
+    # students.
     weight_by_student = part.matrix(weight, part.start)
     weight_by_leaf = part.matrix(weight, leaves.start)
     new, conditional_totals = _update_abilities(
@@ -382,15 +387,15 @@ def _update_with_contexts(
 
     if not sums_items:
         return _ChunkUpdate(new, effects, _ChunkSums(None, variance_sums, shared_sums))
-    # To update the items, subtract the student's total effect from the logit as well, with its new
-    # mean as its value.
+    # To update the items, subtract also the total effect at the leaf from the logit: of this
+    # effect, only the new mean is subtracted here.
     linear -= weight * new_leaf_effects[leaf, EFFECT_MEAN]
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # This has subtracted Σ weight · E[ability] · E[total effect] from the first k columns. The
-    # exact term is Σ weight · E[ability · total effect]. So also subtract the difference:
-    # Σ weight · Cov[ability, total effect].
+    # The new `linear` has made the first k columns smaller by Σ weight · E[ability] · E[total
+    # effect]. They should be smaller by Σ weight · E[ability · total effect]. The difference is Σ
+    # weight · Cov[ability, total effect]: subtract it too.
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
@@ -404,7 +409,7 @@ def _update_abilities(
     item_moments: FloatArray,
     variance: FloatArray,
 ) -> tuple[Gaussians, list[ConditionalTotals]]:
-    """Return the posteriors of the abilities, with the effects of the nodes integrated out.
+    """Return the posteriors of the abilities; the effects of the nodes are integrated out.
 
     A node is a student in a context, and a leaf is a node of the last level of contexts. Each
     answer belongs to one student and to one leaf. The effect of a node is added to the logits of
@@ -435,11 +440,12 @@ def _update_abilities(
         total effect above the node.
     """
     # A row for each student: Σ linear · E[v] and Σ weight · E[v vᵀ] over the student's answers. If
-    # all effects were 0, the posterior of the ability would follow from these sums.
+    # all effects were 0, these sums alone would determine the posterior of the ability.
     linear_by_student = part.matrix(linear, part.start)
     student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
     linear_by_leaf = part.matrix(linear, part.levels[-1].start)
-    # `correction` is what integrating out the effects subtracts from these sums.
+    # The effects are not 0. Integrating them out changes the sums: `correction` is to be subtracted
+    # from `student_sums`.
     conditional_totals, correction = context.eliminate(
         part.levels,
         _sum_by_leaf(linear_by_leaf, weight_by_leaf, item_moments),
@@ -480,18 +486,19 @@ def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArr
 def _sum_for_shared_effects(
     leaves: Level, weight: FloatArray, slope: FloatArray, old_mean: FloatArray
 ) -> FloatArray:
-    """Return what the answers add to the precision and to precision · mean of each shared effect.
+    """Return what the answers add to the precision, and to precision · mean, of each shared effect.
 
     The result has the shape (shared effects, 2). `old_mean` is the mean of each shared effect
     before the step. `leaves.label` is the position in `old_mean` of the effect of each leaf.
 
-    The log likelihood of the answers of a leaf is a parabola in the shared effect. Its slope at the
-    old mean is `slope`, and its negative second derivative is `weight`. So the parabola is
+    A leaf is a student in a context of the last level. The log likelihood of the leaf's answers, as
+    a function of the context's shared effect, is replaced by a parabola. At the old mean, the
+    parabola has the slope `slope`; its second derivative is −`weight`. So the parabola is
 
         (slope + weight · old mean) · effect − weight · effect² / 2,
 
-    apart from a constant. The answers of the leaf add `weight` to the precision, and the factor of
-    `effect` to precision · mean.
+    apart from a constant. So the answers of the leaf add `weight` to the precision, and add `slope`
+    + `weight` · old mean to precision · mean.
     """
     linear = slope + weight * old_mean[leaves.label]
     return context.sum_by_label(leaves.label, [weight, linear], n_labels=len(old_mean))
@@ -507,10 +514,10 @@ def approximate_log_likelihoods(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the parabola that replaces the log likelihood of each answer.
 
-    The parabola is linear · logit − weight · logit² / 2. Its curvature, `weight`, is the expected
-    curvature of the log likelihood. Its slope at E[logit], linear − weight · E[logit], is the
-    expected slope of the log likelihood (see `model`). Returns `linear` and `weight`, shape
-    (answers,) each. Both are 0 for answers that are held out.
+    The parabola is linear · logit − weight · logit² / 2. It has the expected curvature of the log
+    likelihood, which is `weight`. At E[logit], it also has the expected slope of the log
+    likelihood: linear − weight · E[logit] equals this slope (see `model`). Returns `linear` and
+    `weight`, each of shape (answers,). Both are 0 for answers that are held out.
 
     Parameters
     ----------
@@ -608,9 +615,9 @@ def _logit_moments_in_blocks(
     """
     d = model.count_dimensions(item_moments)
     # The buffers must have the dtype of the moments. Otherwise, `take` would first convert the
-    # uninitialised memory of a buffer and warn about NaN in it. Both buffers are halves of one
-    # array. The memory of two smaller arrays would go back to the system after each chunk, and
-    # allocating it again would take 5 % of the time of a step.
+    # uninitialised memory of a buffer and warn about NaN in it. Make both buffers as halves of one
+    # large array: the memory of two smaller arrays would go back to the system after each chunk,
+    # and allocating it again would take 5 % of the time of a step.
     n_rows = min(_BLOCK, len(student))
     buffers = np.empty((2, n_rows, item_moments.shape[1]), item_moments.dtype)
     student_buffer = buffers[0]
@@ -622,7 +629,7 @@ def _logit_moments_in_blocks(
         n_pairs = len(block_student)
         of_student = student_buffer[:n_pairs]
         of_item = item_buffer[:n_pairs]
-        # mode="clip" is twice as fast as the default, which checks every index.
+        # All indices are valid. With mode="clip", `take` does not check them, and is twice as fast.
         np.take(student_moments, block_student, axis=0, out=of_student, mode="clip")
         np.take(item_moments, block_item, axis=0, out=of_item, mode="clip")
         # The first d columns are the means of both vectors: E[logit] is their scalar product.
