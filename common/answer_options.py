@@ -59,10 +59,10 @@ def column_in(source: reading.Source, column: Column) -> Column:
         return column
     header = reading.read_header(source)
     if is_of_challenge(header):
-        # `high` is four already: `schema` describes the files of the challenge.
+        # The columns in `schema` describe the files of the challenge, so `high` is four already.
         return column
-    # `column.high` is four, but options in this file may be higher. To read them, raise the bound
-    # to the largest number of options that a question may have.
+    # `column.high` is four, but options in this file may be higher. To read them, raise `high` to
+    # the largest number of options that the kit allows.
     column_to_read = replace(column, high=_highest_valid_option(header))
     if _NUMBER_COLUMN not in header:
         options = reading.read_table(source, [column_to_read])[column.name]
@@ -103,7 +103,7 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
     """Raise `InputError` if the numbers of options in a table of answers contradict each other.
 
     There are two kinds of contradictions: two rows of a question have different numbers, or a row
-    names an option above its number, such as option 5 of a question with four options.
+    names an option above the number of options that it states, such as option 5 of four.
 
     `table` has the columns QuestionId, NumberOfOptions and perhaps CorrectAnswer and AnswerValue.
     """

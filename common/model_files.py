@@ -113,21 +113,23 @@ def read_model(path: Path, train: Path) -> FoundModel:
             f"{path}: was not fitted to {train}, or that has changed since; it was written by "
             f"`{record.command}`"
         )
-    # Note the files from which the model was made; `record` lists them.
+    # The records of files that this process writes will also name the files from which the model
+    # was made. `record` lists them.
     provenance.note_part(record, path.parent)
-    # Remember whether the model was fitted with contexts, since `model` leaves them out.
+    # Whether the model was fitted with contexts. Find this out now, since `model` below has none.
     had_contexts = bool(content.posterior.levels)
-    # Make an estimator of the class that wrote the file, then its simplest form.
+    # Make an estimator of the class that wrote the file, then turn it into an estimator of right
+    # and wrong answers without contexts.
     if content.estimator == ItemResponseOptions.__name__:
         # `right_or_wrong` also leaves out the contexts.
         model = saved.restore(path, content, ItemResponseOptions.from_saved).right_or_wrong()
     else:
         model = saved.restore(path, content, ItemResponse.from_saved).without_contexts()
     early = ", which was stopped early" if record.interrupted else ""
-    # A text for pages that are made with the model.
+    # This text says on a page where its model comes from.
     source = (
         f"{cli.show(train)}, with the model {cli.show(path)}, written by {record.command}{early}"
     )
-    # Official, simulated or unknown.
+    # The origin of the training answers and of the model: official, simulated or unknown.
     origin = combine([provenance.origin_of(train), record.origin])
     return FoundModel(model, had_contexts, source, origin)

@@ -25,8 +25,8 @@ import pandas as pd
 
 # `_probability_column(name)` describes a column of numbers from 0 to 1.
 _probability_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
-# The sum of a row's probabilities may differ from 1 by at most `_SUM_TOLERANCE`. Rounding to
-# float32 changes the sum by about 1e-7.
+# The sum of a row's probabilities may differ from 1 by at most this. Rounding to float32 changes
+# the sum by about 1e-7.
 _SUM_TOLERANCE = 1e-3
 # The attribute of the Parquet table that holds the record of how the file was made.
 _RECORD = "origin"
@@ -40,13 +40,14 @@ class Probabilities:
     task: int
     # UserId and QuestionId.
     pairs: pd.DataFrame
-    # Shape (rows, categories): P(wrong) and P(right), or the probabilities of options 1 and so on.
+    # A row for each pair. The columns are P(wrong) and P(right) in task 1, and the probabilities of
+    # options 1, 2 and so on in task 2.
     value: FloatArray
     # The record of how the file was made; None if the file does not say.
     record: provenance.Provenance | None
 
     def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
-        """Return the probabilities of wanted pairs, shape (wanted pairs, categories).
+        """Return the rows of `value` for the wanted pairs, in the order of `wanted`.
 
         Error messages name `wanted_in`, the file that the wanted pairs come from. Raises
         `InputError` if this file of probabilities lacks a pair.
@@ -95,7 +96,8 @@ def write_probabilities(
         )
     value = value.reshape(len(keys), len(names))
     for name, values in zip(names, value.T, strict=True):
-        # A message says that row 7 "would be" 1.2: the file is not written yet.
+        # The file is not written yet. So the message about a probability of 1.2, for instance, says
+        # that a row "would be" 1.2.
         reading.require_valid(path, _probability_column(name), values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
@@ -128,7 +130,8 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
             if candidate.form is Form.PREDICTIONS
             and columns_there.issuperset(_columns_in(table, candidate))
         ]
-        # A file of task 4 has the column of task 1 too, and the column Mask besides.
+        # A file of task 4 has the same column of probabilities as a file of task 1. It is
+        # recognised by its column Mask.
         if not candidates or "Mask" in columns_there:
             raise InputError(
                 f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
@@ -189,7 +192,8 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
         expected = "whole numbers" if column.whole else "numbers"
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
     if column.whole:
-        # Check integers before they are converted: conversion would change the largest ones.
+        # Check whole numbers before they are converted, since conversion would change numbers that
+        # are too large for the column's type.
         values = cells.to_numpy()
     else:
         # A float64 that is too large for float32 becomes inf, which `require_valid` reports.

@@ -42,7 +42,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
     # `paths` reads these options of every sample model. Set them here, since some sample models
-    # lack their flags: those of task 3 lack --probabilities, for instance.
+    # lack the flags for them: those of task 3 lack --probabilities, for instance.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
@@ -89,7 +89,7 @@ def add_metadata_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def paths(options: argparse.Namespace, task: int) -> Paths:
-    """Return the paths of a model's files, as its flags (see `parser`) name them, and check them.
+    """Return the paths that a model's flags (see `parser`) name, and check that they can be used.
 
     A flag that is not given has a default.
 
@@ -134,7 +134,7 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         reading.require_file(model_paths.train)
         provenance.require_current([model_paths.train])
     reading.require_file(model_paths.template)
-    # Only some of the models have these flags.
+    # Only some models have the flags --log and --save_model.
     further_outputs = [vars(options).get("log"), vars(options).get("save_model")]
     _require_outputs(model_paths, further_outputs)
     return model_paths

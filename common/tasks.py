@@ -9,12 +9,12 @@ from pathlib import Path
 from common import layout, schema
 from common.schema import Column
 
-# The value of a variable `phase` for the local split, which holds out some training answers. The
-# phases of the official test data are `layout.PHASES`.
+# A score belongs to a phase: the official test data have the phases `layout.PHASES`. This name
+# stands for the local split, which holds out some training answers.
 LOCAL = "local"
-# The value of a variable `phase` for a cross-validation on the training answers.
+# The name in place of a phase for a cross-validation on the training answers.
 CROSS_VALIDATION = "cross-validation"
-# The value of a variable `phase` for a test on true answers of the user's own.
+# The name in place of a phase for a test on true answers of the user's own.
 OWN = "own"
 
 
@@ -81,12 +81,13 @@ class Task:
     # A score may have parts: one for each expert (task 3), mask (task 4) or fold. If this is True,
     # the score is the best part's score. Otherwise it is the mean of the parts' scores.
     scores_best_part: bool = False
-    # The lowest possible score: -1 for a correlation.
+    # The lowest possible score: 0 for a share such as accuracy, -1 for a correlation.
     lowest_score: int = 0
-    # Name of the things that are predicted right or wrong, in the plural, for messages and pages.
+    # What is predicted right or wrong, in the plural, for messages and pages: "answers", for
+    # instance.
     scored_items: str = "answers"
-    # Name of the things that a bootstrap draws with replacement, in the plural, for messages and
-    # pages.
+    # What a bootstrap draws with replacement, in the plural, for messages and pages: "students",
+    # for instance.
     drawn_units: str = "students"
 
     # ---- Its files ----
@@ -174,7 +175,7 @@ class Task:
         return folder / self.answers_name(phase)
 
     def phase_of(self, phase: str, reference_name: str | None) -> str:
-        """Return the phase that a score belongs to.
+        """Return the phase to which a score belongs, or `OWN` for a test on the user's own answers.
 
         A user may name a file of true answers with --ref_data. If its name, `reference_name`,
         differs from the usual name of the file (`answers_name`), the result is `OWN`.

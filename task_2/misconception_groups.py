@@ -393,7 +393,10 @@ def merge_groups(
 
 
 def _evidence(covariance: FloatArray, variance: FloatArray, is_excluded: Array) -> FloatArray:
-    """Return the evidence for merging groups, in standard deviations; −∞ where excluded."""
+    """Return the evidence that two groups belong together, in standard deviations.
+
+    Where `is_excluded`, the evidence is −∞, so that the groups are not merged.
+    """
     # If no item of one group was compared with an item of the other, covariance and variance are 0.
     evidence: FloatArray = covariance / np.sqrt(np.maximum(variance, 1e-9))
     evidence[is_excluded] = -np.inf

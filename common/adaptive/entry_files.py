@@ -22,14 +22,15 @@ import numpy as np
 ENTRY_FILE = f"{ENTRY_MODULE}.py"
 # Largest size in bytes of all files of an entry together.
 _MAX_SIZE = 8 << 30
-# Largest size in bytes of a file that the kit itself reads from an entry.
+# Largest size in bytes of a single file that `read_entry_file` reads.
 _MAX_FILE = 256 << 20
-# The scripts of a package, which do not take part in the game.
+# The scripts of a package that train and score it. They are not needed when the entry is run: it
+# then asks students questions and predicts other answers (the game).
 _SCRIPTS = (TRAINER, "local_evaluation.py")
 # The scripts of a package import this file, which puts the kit on Python's path. It is left out of
 # the entry, since an entry cannot use the kit.
 _KIT_FINDER = "common.py"
-# Endings of the names of files that hold no weights: code and texts about it.
+# Endings of the names of files that hold no weights: code and documentation.
 _NO_DATA = (".py", ".md", ".rst", "LICENSE", "requirements.txt")
 # Endings of the names of saved models.
 _SAVED_MODELS = (
@@ -58,13 +59,14 @@ def collect(package: Path) -> dict[str, Path]:
         _require_plain_file(path, package)
         name_in_zip = _name_in_zip(path.relative_to(package))
         if name_in_zip in files:
-            # For instance, the folder a holds a file b.npy, and beside the folder lies a file that
-            # is named a\b.npy.
+            # Two files get the same name in the zip: for instance, the file b.npy in a folder a,
+            # and a file beside this folder with the name a\b.npy.
             raise InputError(f"{path}: has the name of another file, with backslashes")
-        # `common.py` finds the kit for the scripts of the package. An entry cannot use the kit.
+        # Leave out common.py: it finds the kit for the scripts of the package, and an entry cannot
+        # use the kit.
         if name_in_zip != _KIT_FINDER:
             files[name_in_zip] = path
-    # A package whose script trains weights must hold the trained weights.
+    # If a package has a script that trains weights, it must hold the weights too.
     has_trainer = (package / TRAINER).is_file()
     has_weights = any(_is_weights(name) for name in files)
     if has_trainer and not has_weights:
@@ -126,7 +128,7 @@ def _require_plain_file(path: Path, package: Path) -> None:
 
 
 def _names_inside(submission: Path) -> list[str]:
-    """Return the names of an entry's files, relative to the entry."""
+    """Return the names of an entry's files, relative to its folder or as they are in its zip."""
     if submission.is_dir():
         return list(collect(submission))
     with zips.open_zip(submission) as archive:
@@ -142,7 +144,8 @@ def unpack(submission: Path, folder: Path) -> None:
         return
     names = _names_inside(submission)
     if ENTRY_FILE not in names:
-        # The module of the entry may lie in a folder of the zip.
+        # Perhaps the entry's module is there, but in a folder of the zip: then the message names
+        # the folder.
         in_folders = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
         fault = f"holds a folder ({in_folders[0]})" if in_folders else f"holds no {ENTRY_FILE}"
         raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
@@ -177,8 +180,9 @@ def read_trained_students(submission: Path) -> IntArray | None:
         # NumPy raises many kinds of exceptions for a damaged file. An empty array stands for the
         # damaged file: the check below raises an error for it.
         students = np.empty(0, int)
-    # UserIds of another type, such as text, would equal no UserId of the reference. Then nobody
-    # would notice that the weights are trained on students to be examined.
+    # The caller compares these UserIds with the UserIds of the students to be examined. UserIds of
+    # another type, such as text, would equal none of them. Then nobody would notice that the
+    # weights are trained on students to be examined.
     if students.dtype.kind not in "iu" or students.ndim != 1 or not len(students):
         raise InputError(
             f"{submission}: {TRAINED_STUDENTS} is damaged, expected an array of UserIds"
@@ -187,14 +191,14 @@ def read_trained_students(submission: Path) -> IntArray | None:
 
 
 def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fingerprint | None]:
-    """Fingerprint the files of an entry that may hold weights: all except code and documentation.
+    """Return the fingerprints of an entry's files that may hold weights, by name.
 
     Parameters
     ----------
     submission
         A folder or a zip.
     sizes
-        Only files of these sizes in bytes are read. All other files get None.
+        Only files of these sizes in bytes are read and fingerprinted. All other files get None.
     """
     fingerprint_by_name: dict[str, Fingerprint | None] = {}
     if submission.is_dir():
@@ -216,7 +220,7 @@ def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fing
 
 
 def _may_hold_weights(name: str) -> bool:
-    """Return whether a file of an entry may hold weights, by its name."""
+    """Return whether a file of an entry may hold weights, as far as its name tells."""
     is_record = name in (TRAINED_STUDENTS, TRAINING)
     return not (is_stray_path(name) or is_record or name.endswith(_NO_DATA))
 
@@ -224,9 +228,9 @@ def _may_hold_weights(name: str) -> bool:
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
     """Return a fingerprint of the code of an entry and of the code that trained its weights.
 
-    `training_code` is the fingerprint of the training code from the time of the training, or "" if
-    it is unknown. If it is known, the scripts of the package are left out: they take no part in the
-    game, and the trainer may have changed after the training.
+    `training_code` is the fingerprint that the training code had when the weights were trained, or
+    "" if it is unknown. If it is known, the scripts that train and score are left out: the entry
+    runs without them, and the training script may have changed since.
     """
     left_out = (_KIT_FINDER, *_SCRIPTS) if training_code else (_KIT_FINDER,)
     contents = []
@@ -245,7 +249,7 @@ def list_weights(submission: Path) -> list[str]:
 
 
 def list_misnamed(submission: Path) -> list[str]:
-    """Return a sentence for each file that seems to be a saved model but is not named like one."""
+    """Return a warning for each saved model whose name does not begin with `WEIGHTS`."""
     sentences = []
     for name in sorted(_names_inside(submission)):
         is_saved_model = name.lower().endswith(_SAVED_MODELS) and not is_stray_path(name)
@@ -258,13 +262,13 @@ def list_misnamed(submission: Path) -> list[str]:
 
 
 def warn_of_names(submission: Path) -> None:
-    """Print a warning for each file that seems to be a saved model but is not named like one."""
+    """Print a warning for each saved model whose name does not begin with `WEIGHTS`."""
     for sentence in list_misnamed(submission):
         print(f"warning: {sentence}", file=sys.stderr)
 
 
 def needed_to_play(files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the files of an entry that take part in the game.
+    """Return the files that an entry needs when it asks students and predicts answers (the game).
 
     `files` come from `collect`. The scripts that train weights and that score the entry are left
     out, unless another module of the entry imports them.

@@ -27,13 +27,13 @@ import pandas as pd
 class Outcomes:
     """Whether each answer was predicted right, in an order that depends only on the answers."""
 
-    # Fingerprint of the answers, made from pairs and true values. Only outcomes with the same
-    # fingerprint can be compared.
+    # Fingerprint of the answers that were predicted: of their students, questions and true values.
+    # Two submissions can be compared only if their outcomes have the same fingerprint.
     answers: str
-    # Number of answers in each part and unit, shape (parts, units).
-    # A part is an expert in task 3, a mask in task 4, a fold in cross-validation; other scores have
-    # a single part. A unit is a pair of questions in task 3, otherwise a student. A bootstrap
-    # resamples units. Students are ordered by UserId.
+    # Number of answers in each part and unit, shape (parts, units). A part is an expert in task 3,
+    # a mask in task 4, a fold in cross-validation; other scores have a single part. A unit is what
+    # a bootstrap resamples: a pair of questions in task 3, otherwise a student. Students are
+    # ordered by UserId.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, shape (answers,). The answers are ordered by part,
     # within a part by unit, and within a unit by question.
@@ -47,7 +47,7 @@ class Outcomes:
 
         The result has the shape (parts, units), like `counts`.
         """
-        # For each answer, the index of its part and unit in the flat `counts`.
+        # For each answer, the index of its cell (its part and unit) in `counts.ravel()`.
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
         return np.bincount(cell[self.right], minlength=self.counts.size).reshape(self.counts.shape)
 
@@ -76,12 +76,12 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     student_ids, student = number_ids(answers["UserId"])
     n_students = len(student_ids)
     n_parts = int(part.max()) + 1
-    # Count the answers in each part of each student. `bincount` needs one number for each answer:
-    # the position of its part and student in the matrix `counts`, taken row by row.
+    # Count the answers of each student in each part. `bincount` needs one number for each answer:
+    # the number of its cell in `counts`, where the cells are numbered row by row.
     cell = part.astype(np.int64) * n_students + student
     counts = np.bincount(cell, minlength=n_parts * n_students).reshape(n_parts, n_students)
-    # `distinct` is True if no answer is in two parts. Within a part, each pair of student and
-    # question appears only once.
+    # Within a part, each pair of student and question appears only once. So if a pair appears
+    # twice, its answer is in two parts, and `distinct` is False.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
     fingerprint = _fingerprint_arrays(
         keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)
@@ -106,7 +106,7 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     # In the fingerprint, 0 stands for a judgement that is missing.
     fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)
     counts = is_judged.astype(np.int64)
-    # Several experts judge the same pair, so a pair belongs to several parts: it is not distinct.
+    # `distinct` is False: several experts judge the same pair, so a pair belongs to several parts.
     return Outcomes(answers=fingerprint, counts=counts, right=is_agreed[is_judged], distinct=False)
 
 
@@ -159,7 +159,7 @@ def read(path: Path) -> Outcomes:
         # Eight answers are packed in a byte; `counts` says how many answers there are.
         right = np.unpackbits(file["right"], count=int(counts.sum())).astype(bool)
         return Outcomes(
-            # The fingerprint of the answers; the file does not hold the answers themselves.
+            # The file holds only the fingerprint of the answers, not the answers.
             answers=str(file["answers"]),
             counts=counts,
             right=right,

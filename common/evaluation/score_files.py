@@ -57,9 +57,9 @@ def write_scores(
     evaluation
         The score and what is known about it. The page shows its facts and doubts.
     figures
-        Further numbers by name, which are written below the score in the text.
+        Further numbers by name. The text file lists them below the score.
     body
-        HTML for the page, a field of the template.
+        HTML that the page shows; a field of the template.
     template
         Name of the page's template.
     **fields
@@ -167,8 +167,8 @@ def calibration_html(scores: ProbabilityScores, event: str) -> str:
     for name, text in _format_figures(scores).items():
         title = name[0].upper() + name[1:]
         rows.append((title, text))
-    # The page warns of predictions that are another value than the most probable one, by the
-    # submission's own probabilities. `n_other` is their number.
+    # A submission may predict a value although its own probabilities call another value more
+    # probable. The page warns of such predictions: `n_other` is their number.
     return pages.part("calibration", rows, n_other=scores.n_not_most_probable, chart=chart)
 
 
@@ -181,7 +181,7 @@ def probability_lines(scores: ProbabilityScores) -> list[str]:
 
 
 def _format_figures(scores: ProbabilityScores) -> dict[str, str]:
-    """Return the figures that are known, by name, with four decimals."""
+    """Return the scores that were computed, by name, as text with four decimals."""
     figures = {
         "log loss": scores.log_loss,
         "AUC": scores.auc,

@@ -25,11 +25,12 @@ from sklearn.utils.extmath import randomized_svd
 MIN_PHASE_CLICKS = 4
 # Number of candidates of a user from the first source, item-based collaborative filtering.
 N_SIMILAR = 300
-# Number of candidates of a user from the second source, the items with the closest vectors. Some of
-# these items come from the first source too.
+# Number of candidates of a user from the second source, the items whose vectors are closest to the
+# user's vector. The first source may have found some of these items too.
 N_CLOSE = 350
-# In the column `at_once` of `find_neighbours`, a pair of clicks has a weight proportional to
-# exp(-t / AT_ONCE_SCALE). Here, t is the time between the two clicks, and a phase has the length 1.
+# In the column `at_once` of `find_neighbours`, a pair of clicks has a weight proportional to exp(-t
+# / AT_ONCE_SCALE). Here, t is the time between the two clicks; the unit of time is the length of a
+# phase.
 AT_ONCE_SCALE = 0.002
 # Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128
@@ -60,7 +61,7 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
     # one less than the number of clicks of all users up to this one.
     latest_of_user = np.cumsum(n_clicks) - 1
     keeps_a_click = n_clicks[users] >= 2
-    # Clicks before the phase have a negative time.
+    # A phase begins at time 0, so a click before the phase has a negative time.
     is_in_phase = phase.time[latest_of_user[users]] >= 0
     users = users[keeps_a_click & is_in_phase]
     removed = latest_of_user[users]
@@ -115,9 +116,8 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     earlier, later, weight = pairs_of_clicks(phase)
     first = phase.item[earlier]
     second = phase.item[later]
-    # Code a pair of items (item, neighbour) as the number item * n_items + neighbour. Enter each
-    # pair of clicks twice, with its items in the order (first, second) and in the order (second,
-    # first).
+    # Encode a pair of items (item, neighbour) as the number item * n_items + neighbour. List each
+    # pair of clicks twice: once as a pair of items (first, second), once as (second, first).
     both_ways = np.concatenate([first * n_items + second, second * n_items + first])
     # `keys` holds each pair of items once, and becomes the rows of `neighbours`. For each entry of
     # `both_ways`, `row` holds the position of its pair in `keys`.
@@ -135,11 +135,11 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     weight_by_quiet = weight / np.log1p(n_user_clicks)[phase.user[earlier]]
 
     def total(forward: FloatArray, backward: FloatArray) -> FloatArray:
-        """Add up weights of pairs of clicks for each pair (item, neighbour), and scale the sums.
+        """Return, for each pair (item, neighbour), the scaled sum of the weights of its clicks.
 
-        Both parameters hold a weight for each pair of clicks, on an item `first` and later on an
-        item `second`. The weight in `forward` counts for the pair of items (first, second). The
-        weight in `backward` counts for the pair (second, first).
+        In a pair of clicks, a user clicks on an item `first`, and later on an item `second`. Both
+        parameters hold a weight for each pair of clicks. The weight in `forward` is added to the
+        sum of the items (first, second), the weight in `backward` to the sum of (second, first).
         """
         sums = np.bincount(row, np.concatenate([forward, backward]), minlength=len(keys))
         return np.asarray(scale * sums)
@@ -169,14 +169,14 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     ndarray of float32, shape (items, dimensions)
         An item without neighbours has a vector of zeros.
     """
-    # `find_neighbours` has divided each similarity by powers of both items' numbers of clicks.
-    # Multiply by these powers to undo the division. The matrix is then symmetric.
+    # `find_neighbours` has divided each similarity by a power of the one item's number of clicks,
+    # and by another power of the other's. Undo the division, so that the matrix is symmetric.
     clicked_powers = diags_array(n_clicks**CLICKED_POWER)
     scored_powers = diags_array(n_clicks**SCORED_POWER)
     matrix = clicked_powers @ similarity @ scored_powers
-    # Divide each row and column by the root of its sum, so that items with many neighbours do not
-    # dominate. The matrix stays symmetric. An item without neighbours has the sum 0; the lower
-    # limit 1e-9 avoids a division by 0.
+    # Divide each row, and each column, by the square root of its sum, so that items with many
+    # neighbours do not dominate. The matrix stays symmetric. The lower limit 1e-9 avoids a division
+    # by 0, since the sum is 0 for an item without neighbours.
     sums = np.maximum(matrix.sum(axis=1), 1e-9)
     scale = diags_array(1 / np.sqrt(sums))
     matrix = csr_array(scale @ matrix @ scale)
@@ -189,8 +189,8 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     largest_value = singular_values.max(initial=1e-9)
     is_negligible = singular_values < 1e-5 * largest_value
     vectors[:, is_negligible] = 0
-    # `indptr` of the sparse matrix counts its entries up to each row, so the differences are the
-    # numbers of entries in the rows.
+    # Count the entries in each row of the sparse matrix: `indptr` holds the number of entries
+    # before each row.
     n_neighbours = np.diff(similarity.indptr)
     vectors[n_neighbours == 0] = 0
     return unit_length(vectors * np.sqrt(singular_values))
@@ -244,19 +244,20 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
     # A sparse matrix with a row for each test user and a column for each item: the weights of the
     # items that the user has clicked.
     clicked = weighted_clicks(phase)
-    # The vector of a user is the weighted sum of the vectors of the clicked items, with length 1.
-    # Multiply in float64. Products in float32 differ between processors, even after rounding to
-    # `COSINE_DECIMALS`.
+    # The vector of a user is the weighted sum of the vectors of the clicked items, scaled to length
+    # 1. Compute it in float64: in float32, the cosines below would differ between processors, even
+    # after rounding to `COSINE_DECIMALS`.
     vectors64 = vectors.astype(np.float64)
     user_vectors64 = unit_length(clicked @ vectors64).astype(np.float64)
     parts = []
-    # Without test users, take one empty block, since `concat` needs a table.
+    # If there are no test users, the loop runs once with an empty block, since `concat` needs at
+    # least one table.
     for begin in range(0, max(clicked.shape[0], 1), recommend.N_USERS_PER_BLOCK):
         block = slice(begin, begin + recommend.N_USERS_PER_BLOCK)
         score = (clicked[block] @ similarity).toarray()
         closeness = np.round(user_vectors64[block] @ vectors64.T, COSINE_DECIMALS)
-        # An item that the user has clicked gets the value 0. `choose_candidates` does not choose
-        # items with the value 0.
+        # Set both values to 0 for items that the user has clicked, so that `choose_candidates` does
+        # not choose these items.
         clicked_cells = clicked[block].nonzero()
         score[clicked_cells] = 0
         closeness[clicked_cells] = 0
@@ -278,27 +279,29 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     # the largest cosines, shape (users, n_close). The largest value comes first.
     similar = recommend.largest_columns(score, n_similar)
     close = recommend.largest_columns(closeness, n_close)
-    # The users' rows as a column, shape (users, 1).
+    # The row of each user, as a column of shape (users, 1), to be combined with the items of the
+    # user.
     row = np.arange(n_users)[:, None]
     # The first item of each row of `similar` has rank 0, the second has rank 1, and so on. All
     # items that are not in `similar` have the rank `N_SIMILAR`, which comes after all these ranks.
     all_ranks = np.full(score.shape, N_SIMILAR, np.int32)
     all_ranks[row, similar] = np.arange(n_similar)
-    # Code each pair of user and item as one number, so that `unique` keeps a pair only once if both
-    # `similar` and `close` hold it.
+    # Encode each pair of user and item as one number. If both `similar` and `close` hold a pair,
+    # `unique` keeps it only once.
     similar_keys = row * n_items + similar
     close_keys = row * n_items + close
     keys = np.unique(np.concatenate([similar_keys, close_keys], axis=1))
     user = keys // n_items
     item = keys % n_items
-    # Scores are divided by the best score. If it is 0, divide by the smallest normal number.
+    # The column `share` is the score divided by the user's best score. If this is 0, divide by a
+    # tiny number instead.
     best_score = np.maximum(score.max(axis=1), np.finfo(float).tiny)
     table = pd.DataFrame({"test_row": user, "item": item, "score": score[user, item]})
     table["rank"] = all_ranks[user, item]
     table["share"] = table["score"] / best_score[user]
     table["closeness"] = closeness[user, item]
-    # If a user has few similar items, some of the largest values are 0. Items with the value 0 are
-    # no candidates.
+    # If few items are similar or close to a user, the largest values include some of 0 or less. An
+    # item without any value above 0 is no candidate.
     is_candidate = (table["score"] > 0) | (table["closeness"] > 0)
     return table[is_candidate]
 
@@ -381,12 +384,13 @@ def clicks_around(
     now = shift * item + time
     start = shift * item - recommend.HISTORY - 0.5
     stop = shift * item + 1.5
-    # For each pair of item and time, find three indices in `timeline`: of the item's first click,
-    # of its first click at or after `time`, and of the first click on a later item.
+    # For each pair of item and time, find three indices in `timeline`: the index of the item's
+    # first click, of the first click at or after `time`, and of the first click on an item with a
+    # higher number.
     first, next_click, end = np.searchsorted(timeline, [start, now, stop])
     before = np.where(next_click > first, now - timeline[next_click - 1], recommend.HISTORY + 1)
-    # If `timeline` has no later click, `next_click` is past its last index. `np.where` then takes
-    # the value 1, but an index must be valid even if its value is not taken.
+    # If no click comes later, `next_click` is past the last index of `timeline`. Then `after` is 1,
+    # but `np.where` computes both alternatives, so the index must be valid all the same.
     valid_index = np.minimum(next_click, len(timeline) - 1)
     after = np.where(next_click < end, timeline[valid_index] - now, 1)
     n_near = []

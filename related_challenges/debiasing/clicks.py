@@ -23,13 +23,13 @@ import pandas as pd
 PHASES = layout.DEBIASING_PHASES
 # The phases of the challenge's final stage; see `phases_that_count`.
 FINAL_PHASES = range(7, 10)
-# Number of phases before the final ones. In the final stage, the organisers' script starts each sum
-# of scores with 1 for each of these phases.
+# Number of phases before the final stage. In the final stage, the organisers' script added 1 to
+# each sum of scores for each of these phases.
 N_EARLIER_PHASES = FINAL_PHASES[0] - PHASES[0]
 # The phase in which a user is a test user is the user's id modulo this number.
 USER_MODULUS = 11
-# The Unix time at which each phase starts in the challenge's schedule of 2020. The three phases of
-# the final stage start together.
+# The Unix time at which each phase starts in the challenge's schedule of 2020. The last three
+# phases, which are the final stage, start together.
 PHASE_STARTS = (
     0,
     1_586_534_399,
@@ -56,7 +56,8 @@ TRUE_CLICKS = layout.DEBIASING_TRUE_CLICKS
 # The file of the clicks to predict in all phases. It also holds the degree of each item, which is
 # the number of known clicks on the item.
 ANSWERS = layout.DEBIASING_ANSWERS
-# "full" is the mean over all users, "half" the mean over the users whose item is rare (`is_rare`).
+# "full" is the mean over all test users, "half" the mean over those whose clicked item is rare
+# (`is_rare`).
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
 # Ids have an upper bound, since a large id takes much memory. The ids of the challenge are below
@@ -238,7 +239,8 @@ def read_answers(path: Path) -> pd.DataFrame:
     has_one_file = paths == [path]
     if has_one_file:
         return _read_answer_file(path, _ANSWER_COLUMNS)
-    # A local split has its own folder for answers, without training clicks.
+    # A local split writes the answers into a folder of their own, without the training clicks:
+    # these are in the folder `train_data` beside it.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
     train_dir = folder if has_train_clicks else folder.parent / challenge.TRAIN_FOLDER
     # For each phase: its number, its known clicks and its answers.
@@ -250,8 +252,8 @@ def read_answers(path: Path) -> pd.DataFrame:
         if reading.is_there(answer_path):
             answers = _read_answer_file(answer_path, (_USER, _ITEM, _TIME), phase)
         else:
-            # A phase without answers gets an empty table with the columns of clicks. Its known
-            # clicks still count for the degrees.
+            # This phase has no clicks to predict, so its table is empty. Its known clicks are still
+            # needed: they count for the degrees of items in later phases.
             answers = known_clicks.head(0)
         parts.append((phase, known_clicks, answers))
     return add_degrees(parts)
@@ -314,11 +316,12 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
     """
     is_match = items == answers["item_id"].to_numpy()[:, None]
     hit = is_match.any(axis=1)
-    # The position of the right item among the recommended items, from 0. Without a hit, `argmax`
-    # gives 0 too, so the rank means nothing.
+    # The position of the right item among the recommended items, from 0. If the right item is not
+    # among them, `argmax` gives 0 too, and the rank means nothing.
     rank = is_match.argmax(axis=1)
-    # Only one item is right for each answer. So the NDCG is the gain of this item, and 0 without a
-    # hit. Adding 2 makes the gain 1 at the best rank, 0; it falls with later ranks.
+    # For each answer, exactly one item is right. So the NDCG is the gain of this item if it is
+    # among the recommended items, and 0 if not. The gain is 1 / log2(rank + 2): 1 at rank 0, the
+    # best one, and less at later ranks.
     gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
     scores = {}
     for phase, all_users in answers.assign(gain=gain, hit=hit).groupby("phase_id"):

@@ -31,8 +31,8 @@ def describe(protections: Protections) -> str:
     """Describe in one line which ways to do harm the protections close, and which stay open."""
     # Each version of Landlock also refuses all that the earlier versions refuse.
     version = protections.landlock
-    # Each key is a way to do harm; the value says whether a protection prevents this way. The file
-    # ../README.md explains why.
+    # Each key is a way to do harm, and the value says whether one of the protections closes it.
+    # ../README.md explains which protection closes which way, and how.
     is_closed = {
         "files": protections.root or version >= 1,
         "which files exist and when they were read": protections.root,
@@ -62,8 +62,8 @@ def describe(protections: Protections) -> str:
     if closed:
         names_in_force = ", ".join(name for name, in_force in is_in_force.items() if in_force)
         parts.append(f"enforced by the operating system ({names_in_force}): {', '.join(closed)}")
-    # List the ways that stay open, but not "files": if this way stays open, the first part of the
-    # text says so already ("Python's own file functions only").
+    # List the ways that stay open. Leave out "files": the first part of the text ("Python's own
+    # file functions only") has already said that this way is open.
     open_ways = [way for way, way_is_closed in is_closed.items() if not way_is_closed]
     left_open = [way for way in open_ways if way != "files"]
     if left_open:

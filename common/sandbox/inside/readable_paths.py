@@ -86,7 +86,8 @@ def lies_in(path: str, folder: str) -> bool:
 def _needed_paths() -> list[str]:
     """List the paths that an entry needs, whether they exist or not."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
-    # /usr holds much that no entry needs; _SYSTEM lists the parts that Python needs.
+    # If Python is installed in /usr, do not list its parts there: they hold much that no entry
+    # needs. `_SYSTEM` lists what Python needs of /usr.
     prefixes.discard("/usr")
     paths = [f"{prefix}/{part}" for prefix in prefixes for part in _PYTHON_PARTS]
     paths += [sys.executable, os.path.dirname(os.__file__), *site.getsitepackages(), *_SYSTEM]

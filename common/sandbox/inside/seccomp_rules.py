@@ -30,8 +30,8 @@ class Rule:
     # exist there.
     generic: int | None
     action: Action = Action.REFUSE
-    # The position, from 0, of the argument that decides which action holds. The values are compared
-    # with the lower 32 bits of this argument.
+    # The position, from 0, of the argument that decides between `action` and `otherwise`. Only the
+    # lower 32 bits of this argument are compared with `values`.
     argument: int | None = None
     values: tuple[int, ...] = ()
     otherwise: Action = Action.ALLOW
@@ -62,12 +62,12 @@ _F_SET_FILE_RW_HINT = 1038
 # for information, such as a list of network devices.
 _AF_UNIX = 1
 _AF_NETLINK = 16
-# In system calls, the process id 0 stands for the calling process.
+# In the arguments of system calls, the process id 0 stands for the calling process itself.
 _SELF = 0
 
-# These calls are always refused. Most of them leave something behind that outlives the process. An
-# entry gets a new process for the game with each mask. By these calls, it could pass information
-# from one game to the next.
+# These calls are always refused. An entry plays several games, with other answers hidden in each,
+# and gets a new process for each game. Most of these calls leave something behind that outlives the
+# process: with them, an entry could pass information from one game to the next.
 _ALWAYS = (
     Rule("add_key", 248, 217),  # leaves a key in the kernel
     Rule("request_key", 249, 218),  # finds such a key
@@ -115,15 +115,16 @@ _BY_ARGUMENT = (
 # OMP_PROC_BIND is set, OpenMP makes this call for each thread that it starts, and stops the program
 # at an error.
 _AFFINITY = Rule("sched_setaffinity", 203, 122, Action.ALLOW, 0, (_SELF,), otherwise=Action.PRETEND)
-# Without a root of its own, an entry could reach local sockets of other programs by their paths. So
-# the entry may open no socket. socketpair(2) stays allowed: its two sockets reach only each other.
+# If an entry has no root file system of its own, it could reach local sockets of other programs by
+# their paths. So it may open no socket. socketpair(2) stays allowed: its two sockets reach only
+# each other.
 _NO_SOCKETS = Rule("socket", 41, 198)
-# With a root of its own, an entry sees no sockets of other programs, and may open local and netlink
-# sockets.
+# If an entry has a root file system of its own, it sees no sockets of other programs. So it may
+# open local and netlink sockets.
 _NO_NETWORK = _allow_only_if("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)
-# An entry could leave information for its next game in the mode, the owner or the times of a file.
-# So these calls do nothing. They report success, since programs that copy files make these calls
-# and would stop at an error.
+# An entry plays several games, with other answers hidden in each. It could leave information for
+# the next game in the mode, the owner or the times of a file. So these calls do nothing. They
+# report success, since programs that copy files make these calls and would stop at an error.
 _FILE_ATTRIBUTES = (
     _pretend("chmod", 90, None),  # changes the mode of a file
     _pretend("fchmod", 91, 52),  # the same for an open file
@@ -141,10 +142,10 @@ _FILE_ATTRIBUTES = (
 
 
 def rules(has_root: bool) -> tuple[Rule, ...]:
-    """Return the rules for an entry with or without a root file system of its own."""
+    """Return the filter's rules for an entry with or without a root file system of its own."""
     if has_root:
-        # `_FILE_ATTRIBUTES` is not needed: changing modes, owners and times of files does no harm.
-        # Everything outside the entry's own folders is mounted for reading only, and the entry's
-        # own folders are removed after the game.
+        # `_FILE_ATTRIBUTES` is not needed: the entry may change modes, owners and times of files
+        # only in its own folders, which are removed after the game. Everything else is mounted for
+        # reading only.
         return (*_ALWAYS, *_BY_ARGUMENT, _AFFINITY, _NO_NETWORK)
     return (*_ALWAYS, *_BY_ARGUMENT, _AFFINITY, _NO_SOCKETS, *_FILE_ATTRIBUTES)
