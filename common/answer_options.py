@@ -134,7 +134,7 @@ def require_consistent(source: reading.Source, table: pd.DataFrame) -> None:
 def add_number_of_options(
     source: reading.Source, answers: pd.DataFrame, header: Sequence[str]
 ) -> pd.DataFrame:
-    """Return answers with the column NumberOfOptions, unless all questions have four options.
+    """Return answers with the column NumberOfOptions; without it, all questions have four options.
 
     - If the file has the column, it is checked and kept.
     - In a file like those of the challenge (`is_of_challenge`), all questions have four options:

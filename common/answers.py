@@ -49,9 +49,9 @@ def read_answers(
     -------
     DataFrame
         UserId and QuestionId (int32), IsCorrect (int8). If they are read, also AnswerId (int32),
-        CorrectAnswer, AnswerValue and the masks (int8). With options, also NumberOfOptions (int8),
-        unless all questions have four. Convert an int8 column (`astype`) before summing it by
-        group: `groupby().sum()` may return int8.
+        CorrectAnswer, AnswerValue and the masks (int8). With options, also NumberOfOptions (int8);
+        if this column is not there, all questions have four options. Convert an int8 column
+        (`astype`) before summing it by group: `groupby().sum()` may return int8.
 
     Raises
     ------
@@ -175,7 +175,8 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
 
     An id that is not in `distinct` gets the position `len(distinct)`. Returns int32, shape (ids,).
     """
-    # For many ids, `find_rows` with its lookup table is faster; for few ids, a binary search is.
+    # If there are many ids, `find_rows` with its lookup table is faster; if there are few, a binary
+    # search.
     if len(distinct) <= len(ids):
         row = find_rows(distinct, ids)
         return np.where(row < 0, np.int32(len(distinct)), row)
@@ -199,7 +200,8 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     # ids in random order takes ten times as long.
     order = np.argsort(ids)
     wanted_order = np.argsort(wanted)
-    # The positions in the sorted ids, which are `len(ids)` for wanted ids above the highest.
+    # The positions of the wanted ids in the sorted ids; `len(ids)` for wanted ids above the
+    # highest.
     position = np.searchsorted(ids[order], wanted[wanted_order])
     row = np.empty(len(wanted), np.int32)
     row[wanted_order] = order[np.minimum(position, len(ids) - 1)]
@@ -221,7 +223,8 @@ def _look_up_rows(ids: IntArray, wanted: IntArray, highest: int) -> npt.NDArray[
     # If `ids` holds -1, NumPy has taken it as the index of the last element, and has written a row
     # there. Set the last element to -1 again.
     table[-1] = -1
-    # With "clip", the index of an id above the highest becomes the index of the last element.
+    # An id above the highest has an index past the end of the table: "clip" turns it into the index
+    # of the last element.
     return table.take(wanted + 1, mode="clip")
 
 
@@ -237,7 +240,8 @@ def pair_keys(
     student: IntArray | pd.Series, question: IntArray | pd.Series
 ) -> npt.NDArray[np.int64]:
     """Encode every (student, question) pair as one number; equal pairs get equal numbers."""
-    # Ids are below 2**31, so the question fits into the lowest 31 bits, below the student.
+    # Ids are below 2**31: the lowest 31 bits hold the question, and the bits above them the
+    # student.
     keys: npt.NDArray[np.int64] = np.asarray(student).astype(np.int64) << 31
     keys |= np.asarray(question)
     return keys
@@ -262,7 +266,7 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
 
     Negative keys never count: they stand for values that could not be read.
     """
-    # Usually there are no repeats. Sorting is ten times as fast as `duplicated` to find that out.
+    # Usually there are no repeats. To find that out, sorting is ten times as fast as `duplicated`.
     ordered = np.sort(keys)
     if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
         return np.empty(0, np.int64)
@@ -327,8 +331,8 @@ def require_distinct(
     """
     keys = ids
     if ids.dtype == object:
-        # `find_repeats` needs numbers, and ignores negative numbers. So number the texts, and give
-        # "" the number -1.
+        # `find_repeats` needs numbers: number the texts. It ignores negative numbers: give "" the
+        # number -1.
         keys = np.where(ids == "", -1, pd.factorize(ids)[0])
     repeats = find_repeats(keys)
     if len(repeats):
@@ -386,7 +390,8 @@ def match_ids(
     first_rows = row_by_id[~row_by_id.index.duplicated()]
     rows = first_rows.reindex([*expected], fill_value=-1)
     missing = rows.index[rows < 0]
-    # If no id could be read, that has been reported already: do not report all ids as missing too.
+    # If no id of the file could be read, this has been reported already: do not report that all ids
+    # are missing.
     if len(missing) and len(row_by_id):
         shown = ", ".join(map(_for_message, missing[: reading.SHOWN]))
         report(

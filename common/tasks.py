@@ -42,7 +42,7 @@ class DataFiles:
 
     @property
     def metadata(self) -> tuple[str, str, str]:
-        """Metadata files that only these two tasks share; all tasks share the file of subjects."""
+        """The two tasks' metadata files, without the file of subjects, which all tasks share."""
         return self.question_metadata, self.student_metadata, self.answer_metadata
 
 

@@ -82,11 +82,11 @@ def _tidy_members(archive: zipfile.ZipFile, path: Path) -> None:
         # A zip may hold the folder "./", whose name is empty now.
         if member.filename and not is_stray_path(member.filename):
             members.append(member)
-    # If several members have the same name, the dict keeps the last of them.
+    # If several members have the same name now, the dict keeps only the last of them.
     by_name = {member.filename: member for member in members}
     for member in members:
-        # Two names that differ in the zip, such as a\b and a/b, may be the same after backslashes
-        # are replaced. Such a zip is refused. `orig_filename` is the name in the zip.
+        # Two members with different names in the zip (`orig_filename`), such as a\b and a/b, may
+        # have the same name after backslashes were replaced. Refuse such a zip.
         other = by_name[member.filename]
         if other.orig_filename != member.orig_filename:
             raise InputError(
@@ -117,7 +117,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     with_large_size.file_size = max_size + 2
     with_large_size.CRC = None
     with archive.open(with_large_size) as file:
-        # If one byte more than allowed can be read, the member is too large.
+        # Try to read one byte more than allowed: if there is one, the member is too large.
         content = file.read(max_size + 1)
     if len(content) > max_size:
         raise InputError(too_large)
@@ -159,7 +159,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
             try:
                 archive.extract(member, folder)
             except OSError as error:
-                # Only a bad name is a fault of the zip.
+                # Other errors, such as a full disk, are no fault of the zip.
                 if error.errno not in _NAME_ERRORS:
                     raise
                 raise InputError(
@@ -207,9 +207,9 @@ def _describe_content(names: Sequence[str]) -> str:
 
 
 def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
-    """Write files to a flat zip; the same input gives the same bytes.
+    """Write files to a zip, whose bytes depend only on the files' names and contents.
 
-    `members` gives the file to write under each name.
+    `members` maps each name in the zip to the file to write.
     """
     with zipfile.ZipFile(file, "w") as archive:
         for name, path in members.items():

@@ -45,7 +45,7 @@ from programs import facts_file
 from programs.played import KEY_NAME
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-# Names of folders that lie in data/, in a bundle and in its programs.
+# Names of folders in data/. Bundles and the programs in them have folders of the same names.
 _TRAIN = layout.TRAIN_DIR.name
 _TEST = layout.TEST_DIR.name
 _METADATA = layout.METADATA_DIR.name
@@ -127,8 +127,9 @@ def write_for_platform(
         The competition as the organiser wants it.
     """
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
-    # In the private phase, the server either computes scores and hides them, or has no answers and
-    # only receives submissions. The organiser's machine has the private part and shows the scores.
+    # In the private phase, the server either computes scores and hides them ("hidden"), or has no
+    # answers and only checks submissions ("received"). The organiser's own machine, which has the
+    # private part, computes and shows the scores.
     mode_on_server = "hidden" if plan.private_on_server else "received"
     for number in plan.tasks:
         task = TASKS[number]
@@ -185,15 +186,17 @@ def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
     if phase_files.has_answers:
         answers_path = f"{_TEST}/{phase_files.task.answers_name(phase_files.phase)}"
         _copy(data_dir / answers_path, program / answers_path)
-    # Both programs read the key from their folder test_data.
+    # The ingestion program and the scoring program each read the key from their own folder
+    # test_data.
     key = secrets.token_hex(32) + "\n"
     for folder in (program, phase_files.reference_data):
         writing.write_files({folder / _TEST / KEY_NAME: key})
 
 
 def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
-    """Copy a program with the kit's modules that it imports, the page templates, and Jinja2."""
-    # The module tqdm.py stands in for the package tqdm, which the platform's image lacks.
+    """Copy a program and all that it needs: modules of the kit, page templates, and Jinja2."""
+    # Modules of the kit import tqdm, which the platform's image lacks: the module tqdm.py stands in
+    # for it.
     for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
         # Modules in programs/ go to the top of the copy. Modules of the kit keep their folders.
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
@@ -210,11 +213,12 @@ def _copy_package(package: str, folder: Path) -> None:
 
     The compiled parts of the package are left out.
     """
-    # The paths of the files are relative to the folder in which all packages are installed.
+    # `file` is a path relative to the folder in which all packages are installed.
     for file in metadata.files(package) or []:
         source = Path(str(file.locate()))
         if file.name.startswith("LICENSE"):
-            # The licence does not lie in the package's own folder. Put the copy there.
+            # The file of the licence does not lie in the package's own folder, but its copy goes
+            # there.
             _copy(source, folder / package / file.name)
         elif file.suffix == ".py":
             _copy(source, folder / file)
@@ -223,7 +227,8 @@ def _copy_package(package: str, folder: Path) -> None:
 def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     """Write the true answers of a task and phase.
 
-    For tasks 1 and 2, also write what the page of a score shows from training answers and metadata.
+    For tasks 1 and 2, also write the facts about pairs of student and question that the page of a
+    score shows. They come from training answers and metadata.
     """
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
@@ -243,8 +248,8 @@ def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
     origin = provenance.origin_of(data_dir / name)
     if origin is Origin.SIMULATED:
         marker = fingerprints.read_marker(data_dir) or {}
-        # The page of a score shows the best expected accuracy: no model can be expected to do
-        # better.
+        # The page of a score shows the accuracy that the best possible model would be expected to
+        # reach on these simulated answers.
         marker_of_copy = {
             "best_expected_accuracy": marker.get("best_expected_accuracy"),
             "files": {name: fingerprints.fingerprint(folder / name)},
@@ -268,8 +273,8 @@ def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     for each_phase in layout.PHASES:
         path = data_dir / _TEST / task.answers_name(each_phase)
         source = reading.file_source(path)
-        # What the task predicts: whether the answer is right, or the option chosen. The highest
-        # valid option depends on the file.
+        # The column that the task predicts: whether the answer is right, or the option chosen. For
+        # options, `column_in` finds the highest one that is valid in the file.
         answer_column = answer_options.column_in(source, task.column)
         pairs = read_pair_values(source, answer_column)
         if each_phase == phase:
@@ -308,8 +313,8 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     ):
         kit = _prepare_kit(Path(temporary))
         marker = _public_marker(data_dir, plan)
-        # A marker is a file that lists simulated files. With --official, public_data.zip holds no
-        # data, so it needs no marker, even if `data_dir` holds simulated files.
+        # The marker is a file that lists the simulated files. With --official, public_data.zip
+        # holds no data, so it gets no marker, even if `data_dir` holds simulated files.
         if marker is not None and plan.origin != "official":
             path = Path(temporary, layout.SIMULATED_MARKER_NAME)
             writing.write_files({path: json.dumps(marker, indent=1) + "\n"})
@@ -343,8 +348,8 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
     """Map the name of each file in public_data.zip to the path of the file."""
     pages_dir = layout.ROOT / "hosting/pages"
     if plan.origin == "official":
-        # The licence of the official files lets only their publisher hand them out. Participants
-        # download them from there, with a script of the kit.
+        # Only the publisher of the official files may hand them out (their licence). Participants
+        # download them from the publisher, with a script of the kit.
         return {"README.md": pages_dir / "public_data_official.md"}
     members = {"README.md": pages_dir / "public_data_other.md"}
     for name in find_public(data_dir, plan.tasks):
@@ -359,13 +364,13 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
 def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     """Return the marker of the public files of simulated data; None if they are not simulated.
 
-    A marker is a file that lists the simulated files of its folder. It lets the kit of a
-    participant say that scores come from simulated answers. The marker for participants holds
-    neither the seed nor anything else that helps to simulate the data again.
+    A marker is a file that lists the simulated files of its folder. From the marker, a
+    participant's kit knows that scores come from simulated answers. The seed, and anything else
+    that helps to simulate the data again, is left out of the marker.
 
-    A sketch holds hashes of some rows of a file. It lets the kit recognise changed copies of the
-    file. The marker for participants holds sketches of public files only: with a sketch of hidden
-    answers, participants could test guesses of these answers.
+    A sketch holds hashes of some rows of a file, by which the kit recognises changed copies of the
+    file. The marker holds sketches of public files only: with a sketch of hidden answers,
+    participants could find out whether a guess of these answers is right.
     """
     simulated = set(fingerprints.simulated_files(data_dir))
     public_names = find_public(data_dir, plan.tasks)
@@ -376,7 +381,7 @@ def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
     sketches = marker.get("sketches", {})
     return {
         "simulated": True,
-        # The files belong to a competition: participants cannot simulate them again.
+        # These simulated files belong to a competition, so participants cannot simulate them again.
         "hosted": True,
         "files": {name: marker["files"][name] for name in simulated_names},
         "sketches": {name: sketches[name] for name in simulated_names if name in sketches},
@@ -478,7 +483,8 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
                 n_answers=len(answers),
                 n_students=answers["UserId"].nunique(),
                 n_questions=answers["QuestionId"].nunique(),
-                # The highest valid option is the largest number of options of a question.
+                # Options are numbered from 1, so the highest valid option is also the largest
+                # number of options of a question.
                 n_options=answer_options.column_in(source, schema.ANSWER_VALUE).high,
             )
     return described

@@ -35,8 +35,8 @@ _ID_COLUMNS = [schema.Column(name, schema.TEXT) for name in _IDS]
 # way if another cell of the column is empty.
 _WHOLE_NUMBER = r"^(\d+)\.0+$"
 
-# The smallest input that is accepted. It is enough to try all scripts, but too little for a fair
-# competition.
+# The organiser's file must hold at least this many answers, students and questions. This is enough
+# to try all scripts, but too little for a fair competition.
 MIN_ANSWERS = 200
 MIN_STUDENTS = 10
 MIN_QUESTIONS = 10
@@ -47,11 +47,11 @@ MIN_EXAMINABLE = 8
 # of the ten rounds, and predicts other answers, the targets. `draw_targets` makes a fifth of the
 # answers targets, rounded: two of twelve answers, which leaves ten to ask for.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
-# By default, each question and student has at least this many answers, as in section 2.1 of the
+# By default, questions and students with fewer answers are left out, as in section 2.1 of the
 # challenge's guide.
 MIN_ANSWERS_OF_EACH = 50
-# Largest number of students times questions in a phase of task 4. It bounds the memory that an
-# entry of task 4 needs: three arrays with 8 bytes for each student and question.
+# Largest number of students times questions in a phase of task 4. It bounds the memory of an entry,
+# which holds three arrays with 8 bytes for each student and question.
 _MAX_CELLS = 10_000_000
 
 # Maps the name of each file to write, relative to the folder, to the table in the file.
@@ -120,7 +120,7 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
     if has_dates:
         counted = "latest answer"
         left_out = "earlier"
-        # Rows without a date come first, so that a row with a date counts as later.
+        # Sort rows without a date to the front, so that every row with a date counts as later.
         attempts = attempts.sort_values("DateAnswered", kind="stable", na_position="first")
         all_answers = attempts.drop_duplicates(_IDS, keep="last")
     else:
@@ -191,7 +191,7 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     for name in _IDS:
         ids = attempts[name].str.strip()
         damaged_ids.require_undamaged(source, name, ids)
-        # Keep only the digits before the point of a whole number: the id 3.0 becomes 3.
+        # An id such as 3.0 becomes 3.
         digits_before_point = r"\1"
         attempts[name] = ids.str.replace(_WHOLE_NUMBER, digits_before_point, regex=True)
     # Whether another row has the same student and the same question.
@@ -208,8 +208,9 @@ def _leave_out_rare(
 ) -> pd.DataFrame:
     """Leave out questions and students with few answers, and say in a note how many."""
     answers = all_answers
-    # Without a question, its students have fewer answers. Without a student, the questions have
-    # fewer answers. So repeat until all remaining questions and students have enough answers.
+    # If a question is left out, its students have fewer answers than before. If a student is left
+    # out, the questions have fewer. So repeat until all remaining questions and students have
+    # enough answers.
     while True:
         n_of_student = answers.groupby("UserId")["UserId"].transform("size")
         n_of_question = answers.groupby("QuestionId")["QuestionId"].transform("size")
@@ -236,14 +237,13 @@ def _leave_out_rare(
 def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -> pd.DataFrame:
     """Replace the ids in the file by numbers, and put the answers into random order.
 
-    The tables to write get two more tables, which list the id for each number of a student or a
-    question.
+    Adds two tables to `tables`: they list the id in the file for each number of a student, and for
+    each number of a question.
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    # The number of a student or question will be its position in one of the two sorted lists.
-    # Give each student a random position, so that nothing about a student can be concluded from the
-    # student's number.
+    # The new number of a student or question is its position in a sorted list of ids. Sort the
+    # students at random, so that a student's number tells nothing about the student.
     new_position = rng.permutation(len(student_ids))
     sorted_student_ids = student_ids.iloc[np.argsort(new_position)]
     # Sort the questions by the length of the id, then by the id: q2 comes before q10. `np.lexsort`
@@ -306,8 +306,8 @@ def _set_students_aside(
         )
     n_questions = answers["QuestionId"].nunique()
     # A phase examines at most a tenth of all students, and at most a quarter of the students with
-    # enough answers: most students remain for training. `_MAX_CELLS` is another limit, because an
-    # entry holds arrays with a cell for each examined student and each question.
+    # enough answers, so that most students remain for training. `_MAX_CELLS` also limits the number
+    # of students times questions.
     n_examined = min(n_students // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
     # Draw the students of both phases.
     examined = rng.permutation(examinable)[: 2 * n_examined]
@@ -347,7 +347,7 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     # smallest numbers.
     draws_by_student = pd.Series(rng.random(len(student))).groupby(student)
     n_answers = draws_by_student.transform("size")
-    # floor(n / 5 + 1 / 2) rounds n / 5. Without fractions, this is (2 * n + 5) // 10.
+    # n / 5 is rounded by floor(n / 5 + 1 / 2), which equals (2 * n + 5) // 10.
     n_targets = (2 * n_answers + 5) // 10
     return (draws_by_student.rank(method="first") <= n_targets).to_numpy()
 
@@ -373,8 +373,8 @@ def _set_answers_aside(
         phase.
     """
     n_train = len(answers) * 4 // 5
-    # The public phase gets the first half of the remaining rows. The private phase begins at the
-    # row halfway between `n_train` and the end.
+    # The remaining rows are halved: the public phase gets those before `private_start`, the private
+    # phase those from there on.
     private_start = (n_train + len(answers)) // 2
     label = "tasks 1 and 2" if len(tasks) == 2 else f"task {tasks[0]}"
     hidden_by_phase = (answers[n_train:private_start], answers[private_start:])

@@ -36,9 +36,9 @@ COLUMNS = (
     Column("label", TEXT),
 )
 
-# DeMAND labels, and the label that each becomes. An error contradicts the reference answer, even if
-# other parts of the answer are right. An answer about the student or the conversation is not about
-# the subject, and so outside the domain.
+# Maps each DeMAND label (a label of one scheme of annotation) to one of the five labels. An answer
+# with an error is contradictory, even if other parts of it are right. An answer about the student
+# (metacognitive) or the conversation (social) is not about the subject: it is `non_domain`.
 DEMAND = {
     "correct": "correct",
     "pc_some_missing": "partially_correct_incomplete",
@@ -51,7 +51,7 @@ DEMAND = {
 }
 # The four findings about a facet: the answer states the facet (understood), states the opposite
 # (contradicted), or states neither (not addressed), or the question itself states the facet
-# (assumed). An assumed facet does not count.
+# (assumed). An assumed facet is ignored, since it tells nothing about the answer.
 UNDERSTOOD = "understood"
 CONTRADICTED = "contradicted"
 NOT_ADDRESSED = "not addressed"
@@ -81,7 +81,8 @@ def label_of_facets(facet_labels: Collection[str]) -> str:
     Parameters
     ----------
     facet_labels : collection of str
-        At least one of them must not be ``Assumed``; the assumed facets are left out.
+        The labels of the answer's facets. Facets with the label ``Assumed`` are ignored, so at
+        least one label must be another one.
     """
     findings = {FACETS[label] for label in facet_labels} - {ASSUMED}
     if CONTRADICTED in findings:
@@ -121,7 +122,7 @@ def read_labels(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
 
     # The label of each pair (annotator, id of the answer).
     labels: dict[Any, str] = {}
-    # A view is what one annotator says about one answer. `rows_of_view` holds its rows.
+    # A view is what one annotator says about one answer: `rows_of_view` are the rows of the view.
     for (answer_id, annotator), rows_of_view in rows.groupby(["id", "annotator"], sort=False):
         has_facets = rows_of_view["facet"].iloc[0] != ""
         if has_facets:
@@ -159,9 +160,9 @@ def _require_valid(source: reading.Source, rows: pd.DataFrame, answers: pd.DataF
     is_wrong_facet = is_facet & ~rows["label"].isin(FACETS)
     _refuse_rows(source, rows, "label", is_wrong_facet, expected=_one_of(FACETS))
 
-    # An annotator has either one row without facet about an answer, or one row for each facet.
+    # About one answer, an annotator has either one row without a facet, or a row for each facet.
     answer_and_annotator = [rows["id"], rows["annotator"]]
-    # For each row, how many rows its annotator has about its answer.
+    # For each row, count the rows of the same annotator about the same answer.
     n_rows = rows.groupby(answer_and_annotator)["label"].transform("size")
     is_mixed = ~is_facet & (n_rows > 1)
     is_repeated = rows.duplicated(["id", "annotator", "facet"])

@@ -47,7 +47,7 @@ SCENARIOS = (UNSEEN_ANSWERS, UNSEEN_QUESTIONS, UNSEEN_DOMAINS)
 # The files of a test set may be in a subfolder of this name.
 CORE = "Core"
 
-# The number of an unknown label, where labels are numbers.
+# Where labels are numbers, this number stands for an unknown label.
 UNKNOWN = -1
 # The most frequent label must have at least this many training answers, since models choose their
 # settings by stratified cross-validation on five parts.
@@ -100,8 +100,9 @@ def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.Dat
     rows = []
     for number, (scenario, path) in enumerate(files):
         if labels != "ignored":
-            # A model can learn from these labels. Note the file, so that the model is not scored on
-            # it.
+            # The caller reads labels, so a model may learn from this file. Note it as a source: an
+            # evaluation can then tell if a model has learned from the answers on which it is
+            # scored.
             provenance.note_source(path)
         for element in _read_elements(path):
             rows.append(element | {"question": number, "scenario": scenario, "path": path})
@@ -193,7 +194,8 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         if scenario in folder.parts[-2:]:
             own_scenario = scenario
             break
-    # The folders to search, each with the scenario (test set) that its files belong to.
+    # The folders to search, each with its scenario: the name of the test set that its files belong
+    # to.
     places = [(own_scenario, folder), (own_scenario, folder / CORE)]
     # A folder without XML files of its own may hold folders of test sets.
     if not any(list_paths(folder, "*.xml")):
@@ -218,14 +220,15 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 
     Each element is a dict with the keys
 
-    - tag;
-    - id, module and label, the attributes id, module and accuracy, empty if missing;
-    - place, the file and the line, for messages;
-    - text, the text before the element's first child.
+    - tag: the element's tag;
+    - id, module: the attributes of these names, empty if missing;
+    - label: the attribute `accuracy`, empty if missing;
+    - place: the file and the line, for messages;
+    - text: the text before the element's first child.
     """
     reading.require_file(path)
     elements: list[dict[str, Any]] = []
-    # Read by expat, since ElementTree does not give the line numbers of elements.
+    # Use expat to read the file, since ElementTree does not tell the line numbers of elements.
     parser = expat.ParserCreate()
     # With a buffer, expat passes the text between two tags to `add_text` in one piece. Otherwise it
     # would pass a piece for every entity, such as &amp;. Appending each piece would be slow.
@@ -243,7 +246,7 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
             "text": "",
         }
         elements.append(element)
-        # The text that follows belongs to this element, up to the next tag.
+        # Up to the next tag, the text that follows belongs to this element.
         parser.CharacterDataHandler = add_text
 
     def add_text(text: str) -> None:
@@ -342,7 +345,8 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     """
     if options.local and options.test_dir is not None:
         raise InputError("--local predicts the folds, --test_dir another folder; give only one")
-    # The module `challenge` reads `options.local`. Folds are predicted unless --test_dir is given.
+    # Folds are predicted unless --test_dir is given. Say so in `options.local`, which the module
+    # `challenge` reads.
     options.local = options.test_dir is None
     folder = options.train_dir or options.input_dir
     if options.local and options.train_dir is not None:
@@ -364,7 +368,7 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
         known_numbers = np.where(train, label_numbers, UNKNOWN)
         fits.append(Fit(train=train, test=test, label=known_numbers))
     if fold is not None:
-        # All labels are hidden, since every answer is predicted in some fold.
+        # Every answer is predicted in some fold, so hide the labels of all answers.
         answers = answers.assign(label=pd.Categorical([None] * len(answers), labels))
     return answers, fits
 
@@ -417,7 +421,8 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
             f"{test_set_paths.iloc[0]}: belongs to a test set, expected training files"
         )
     in_both = test.merge(train[["id", "place"]], on="id", suffixes=("", "_in_train"))
-    # If there is such an answer, the message names columns of the first one.
+    # No answer may be in both tables. The message about the first one that is shows its id and its
+    # place in the training files.
     _refuse_first(
         in_both,
         "studentAnswer {id} is in the training files too ({place_in_train}), expected new answers",
@@ -427,7 +432,7 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     by_question = both.groupby(["module", "question_id"], sort=False)
     # Number the questions: answers with the same module and question id get the same number.
     both["question"] = by_question.ngroup()
-    # The file that each answer was read from. The column `path` is replaced below.
+    # Keep the file that each answer was read from: below, the column `path` gets another meaning.
     path_of_answer = both["path"]
     # Give all answers to a question the text, the references and the path of its first answer. If
     # the question is in the training files, its first answer is a training answer.
@@ -490,9 +495,10 @@ def _refuse_questions(
 ) -> None:
     """Raise `InputError` about the question of the first wrong answer, if any answer is wrong.
 
-    `path_of_answer` holds the file that each answer was read from; the message begins with it. The
-    column `path` of `answers` holds the training file of each known question. `fault` says what is
-    wrong with the question, and may name this file, as in ``is in {training_file}``.
+    `path_of_answer` holds the file that each answer was read from; the message begins with it. If a
+    question is known, the column `path` of `answers` holds its training file. `fault` says what is
+    wrong with the question. In it, ``{training_file}`` stands for this file, as in ``is in
+    {training_file}``.
     """
     if not is_wrong.any():
         return
@@ -510,8 +516,9 @@ def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArr
     options : Namespace
         Flags of `model_parser`.
     answers : DataFrame
-        Answers as `read_fits` returns them. Answers without a label are written: all answers if
-        folds are predicted, otherwise the answers of ``--test_dir``.
+        Answers as `read_fits` returns them. Those without a label (NaN) are the answers to predict:
+        all answers if folds are predicted, otherwise the answers of ``--test_dir``. Only they are
+        written.
     prediction : ndarray of int, shape (answers,)
         Label numbers: positions in the list that `labels_of` returns.
     """
@@ -547,7 +554,7 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
 
     def parse(text: str) -> str:
         if text not in allowed:
-            # `challenge.read_predictions` then reports the text of the cell.
+            # `challenge.read_predictions` catches this error, and reports the text of the cell.
             raise ValueError
         return text
 
@@ -564,15 +571,15 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
 
 # ---- Measures of Dzikovska et al. (2012) and of SemEval-2013 task 7 ---------------------------
 
-# Rows of a table of measures.
+# Names of rows in a table of measures, below the rows of the labels; see `evaluate`.
 MACRO = "macro average"
 MICRO = "micro average"
 CORRECTIVE = "corrective feedback"
 # Columns of a table of test sets.
 HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
 
-# Published scores of other systems, with as many digits as the source prints. A cell is empty if no
-# figure was found. The systems' names end in the numbers of these sources:
+# Published scores of other systems, with as many digits as the source prints. A cell is empty if
+# the source gives no score. The systems' names end in the numbers of these sources:
 # [1] Singh, Arya, Mukerjee (2013), Student response analysis using textual entailment: tables of
 #     the task's best systems, and of its lexical baseline in these authors' own run.
 # [2] Ott, Ziai, Hahn, Meurers (2013), CoMeT, SemEval, abstract.
@@ -627,14 +634,15 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
           ``correct``.
     """
     # Rows are predicted labels, and columns are gold labels. The last row, `UNINTERPRETABLE`, is
-    # not a label. Its answers count only in the totals of the gold labels.
+    # not a label. Answers with this prediction count as answers of their gold label (`n_gold`), but
+    # as no label's prediction (`n_predicted`).
     labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
     # Number of answers of each label that are predicted correctly.
     n_agreed = np.diag(labelled)
-    # The decision that an answer needs correction is treated as one more label. It unites all
-    # labels but the first, which is `correct`. Its counts are appended to those of the labels.
+    # Append the counts of one more label, "needs correction" (`CORRECTIVE`). It unites all labels
+    # but the first, which is `correct`.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
@@ -643,7 +651,7 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     # This equals 2 * precision * recall / (precision + recall).
     f1 = 2 * agreed / np.maximum(predicted + gold, 1)
     measures = np.stack([precision, recall, f1], axis=1)
-    # The last row holds the measures of the decision that an answer needs correction.
+    # The last row belongs to "needs correction", which is not one of the labels.
     by_label = measures[:-1]
     macro = by_label.mean(axis=0)
     micro = n_gold @ by_label / n_gold.sum()
@@ -683,8 +691,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
         can be merged to: 5, 3 and 2 for answers with 5 labels, and only 2 for answers with 2.
     """
     rows = []
-    # The task calls the number of labels "ways". Labels can be merged to fewer labels, but not
-    # divided into more.
+    # The task calls the number of labels "ways". The labels of the answers can be merged to a
+    # smaller set of labels, but not divided into a larger one.
     possible_ways = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
     scored = answers.assign(predicted=predicted)
     scored = scored[scored["scenario"] != ""]
@@ -694,8 +702,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             # `confusion_matrix` merges the labels to the label set with `ways` labels.
             counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
-            # The scorer's F1 of each label. It is 1 for a label that no answer has and that is
-            # never predicted.
+            # The F1 of each label, as the task's scorer computes it: 1 for a label that no answer
+            # has and that is never predicted.
             f1 = _f1_of_scorer(counts, measures)
             # In the test sets of unseen answers and of unseen questions of SciEntsBank, hardly any
             # answer has the label `non_domain`: three answers in one test set, and none in the
@@ -703,7 +711,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             # (`macroav.exclude` in evaluation.R).
             if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
-            # The micro average of the recalls is the accuracy.
+            # The micro average of the recalls, weighted by the labels' numbers of answers, is the
+            # accuracy.
             accuracy = float(measures["recall"][MICRO])
             macro_f1 = float(f1.mean())
             weighted_f1 = float(measures["F1"][MICRO])
@@ -728,8 +737,9 @@ def _f1_of_scorer(counts: pd.DataFrame, measures: pd.DataFrame) -> "pd.Series[fl
 def tabulate_test_sets(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """Return the rows of the table of test sets as text.
 
-    Below the scores of each test set are the published scores of other systems for it. Scores are
-    comparable only if they are for the same number of labels (5, 3 or 2, "ways").
+    Below the scores of each test set, the table shows published scores of other systems on this
+    test set. Answers are labelled with a set of 5, 3 or 2 labels. Two scores can be compared only
+    if they are for the same set.
 
     Parameters
     ----------
