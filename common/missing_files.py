@@ -14,9 +14,9 @@ _OFFICIAL = re.compile(
 )
 # The name of a submission. For the local split, it begins with test_.
 _SUBMISSION = re.compile(r"(?P<local>test_)?submission_task_(?P<task>[123])\.(csv|zip)")
-# Two names stand for different files in different folders: `train_task_1_2.csv`, for instance, is
-# the official file in data/train_data, and a part of the local split in data/test_input. A script
-# of the kit makes the file of this name only in the folder given here.
+# Each of these two names stands for different files in different folders: in data/train_data,
+# `train_task_1_2.csv` is the official file; in data/test_input, it is a part of the local split.
+# `layout.RECORD_OF_FILE` names the record of the file in the folder given here.
 _MADE_ONLY_IN = {
     layout.TRAIN_TASK_1_2: layout.TEST_INPUT_DIR,
     layout.TEMPLATE_TASK_3: layout.TEMPLATE_DIR,
@@ -30,8 +30,8 @@ def where_to_get(path: Path) -> str:
     """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)
-    # If `_MADE_ONLY_IN` gives a folder for this name, a script makes the file in this folder only,
-    # and a file of the name in another folder is another file.
+    # If the name is in `_MADE_ONLY_IN`, `layout.RECORD_OF_FILE` is only about the file in the
+    # folder given there. In another folder, the name stands for another file.
     only_folder = _MADE_ONLY_IN.get(path.name)
     may_be_made_here = only_folder is None or only_folder == path.parent
     if may_be_made_here:

@@ -35,8 +35,8 @@ def _open_closed_streams() -> None:
             # get this descriptor. All that a library or a child process prints would then go into
             # that file.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    # For a closed descriptor, Python has set `sys.stdout` or `sys.stderr` to None. Nobody closes
-    # the streams that replace it, since the process may print until it ends.
+    # If a descriptor was closed when Python started, `sys.stdout` or `sys.stderr` is None. The
+    # streams that replace it are never closed, since the process may print until it ends.
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:

@@ -40,8 +40,8 @@ from misconception_groups import Ratio, WrongAnswers
 
 PAGE = "misconceptions.html"
 TABLE = "misconceptions.csv"
-# Number of abilities in the model of answers. With more abilities, the model itself would begin to
-# learn the misconceptions.
+# Number of abilities in the item response model, which predicts the students' choices. With more
+# abilities, the model itself would learn the misconceptions that this script is to find.
 N_DIMENSIONS = 2
 # The students are divided at random into three parts. The answers of the first part are searched
 # for groups of wrong options, the answers of the second part decide how strict the search is, and
@@ -111,15 +111,15 @@ class Found:
     """The groups that were found, and the wrong answers of all students."""
 
     wrong: WrongAnswers
-    # QuestionIds, by the number of the question.
+    # The QuestionId of each question; `wrong` numbers the questions from 0.
     question_id: IntArray
-    # The group of each item; see `groups.find_groups`.
+    # The group of each item (an option of a question), -1 for none; see `groups.find_groups`.
     group: IntArray
     # The lift of each group: how much more often than expected students who chose one option of the
     # group chose another one too.
     lifts: list[Ratio]
     # How much the groups lower the mean log loss of wrong answers. It is measured on the students
-    # who check the groups, who took no part in the search for them.
+    # who check the groups: their answers took no part in the search.
     gain: Ratio
     # The number of students who check the groups.
     n_checking: int
@@ -184,8 +184,8 @@ def find_context(answers: pd.DataFrame, metadata_dir: Path, ending: str) -> IntA
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = answers["UserId"].to_numpy()
     question = answers["QuestionId"].to_numpy()
-    # `number_contexts` expects `n_answers` rows that only train the model, then the rows to be
-    # predicted. Here the model predicts the rows that it has learned from, so `n_answers` is 0.
+    # `number_contexts` expects `n_answers` rows that are only learned from, followed by the rows to
+    # be predicted. Here the model predicts the same rows that it learns from, so `n_answers` is 0.
     return number_contexts(student, question, n_answers=0, circumstances=circumstances)
 
 
@@ -231,9 +231,9 @@ def find_and_check(answers: pd.DataFrame, context: IntArray, seed: int) -> Found
     pairs = groups.compare_pairs(wrong.of_students(part == FINDING))
     group = groups.choose_groups(pairs, wrong.of_students(part == CHOOSING))
     checking = wrong.of_students(part == CHECKING)
-    # For each student of the third part: by how much the groups lower the log loss of the student's
-    # answers, and the number of these answers. Each answer is predicted from the student's other
-    # answers.
+    # Check the groups on the students of the third part. Each wrong answer is predicted from the
+    # student's other wrong answers. For each student, find by how much the groups lower the log
+    # loss of these predictions, and their number.
     gain_sum, n_predicted = groups.gain_by_student(known=checking, asked=checking, group=group)
     return Found(
         wrong=wrong,
@@ -278,8 +278,8 @@ def describe_groups(
     images_dir, report_dir
         Folders with images of questions and with pages about questions; None if there are none.
     """
-    # Item n_options · question + option is an option of a question. Questions and options are
-    # numbered from 0.
+    # An item is an option of a question. Its number is n_options · question + option, with
+    # questions and options numbered from 0.
     question = np.searchsorted(found.question_id, answers["QuestionId"].to_numpy())
     n_options = found.wrong.n_options
     item = question * n_options + answers["AnswerValue"].to_numpy() - 1

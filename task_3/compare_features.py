@@ -67,8 +67,8 @@ def main() -> None:
 
     print(f"{len(judgements)} pairs, {len(data.answers):,} answers\n")
     print_table(judgements, rankings)
-    # For each of many random rankings, its agreement with its best expert. This is the share of the
-    # pairs on which the ranking and this expert agree.
+    # Draw many random rankings. For each of them, find the expert with whom it agrees most often,
+    # and the share of the pairs on which it agrees with this expert.
     by_chance = metrics.random_best_agreement(judgements)
     print(
         f"\nA random ranking agrees with its best expert on {by_chance.mean():.2f} of the pairs on "
@@ -124,8 +124,9 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     print(f"|---|{'---|' * len(columns)}")
     figures_by_ranking = {}
     for name, ranking in rankings.items():
-        # For each pair (row) and expert (column): 1 if the ranking agrees with the expert, 0 if it
-        # does not, NaN if the expert has not judged the pair.
+        # `agrees` has a row for each pair of questions and a column for each expert: 1 if the
+        # ranking agrees with the expert's judgement, 0 if not, NaN if the expert has not judged the
+        # pair.
         agrees = agreement(judgements, ranking)
         # `figures` has a row for each expert and for "mean" and "best". The row holds the share of
         # the pairs on which the ranking agrees with the expert, the interval of this share (`low`
@@ -140,7 +141,8 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     # How often each expert agrees with the other experts is the same for every ranking, so take it
     # from the figures of the first ranking.
     first_figures = next(iter(figures_by_ranking.values()))
-    # The column "best" may be about another expert in each row, so it stays empty in this row.
+    # In each row, the column "best" may be about another expert. So the row of the experts has no
+    # value there.
     shares = first_figures["others"].drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in shares]
     print(f"| the other experts | {' | '.join(cells)} | |")

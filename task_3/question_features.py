@@ -62,7 +62,7 @@ class QuestionAnswers(NamedTuple):
         return _ratio(self.sums(value), self.n_answers)
 
     def take(self, rows: "pd.Series | BoolArray") -> "QuestionAnswers":
-        """Return a copy with only these rows of `answers`; `questions` and codes are the same."""
+        """Return a copy with only these rows of `answers`; `questions` stays the same."""
         return self._replace(answers=self.answers[rows])
 
 
@@ -77,9 +77,9 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
     question_code = codes[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
-    # How many answers to each question name each option as CorrectAnswer, shape (questions, options
-    # from 0). If the answers disagree, `argmax` takes the option that most of them name. A question
-    # without answers gets 0.
+    # Each answer names the question's right option, CorrectAnswer. Count how many answers name each
+    # option, shape (questions, options from 0). If the answers to a question disagree, `argmax`
+    # below takes the option that most of them name. For a question without answers, it takes 0.
     n_named = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
         answers=answers.assign(question_code=question_code, student_code=student_code),
@@ -116,14 +116,15 @@ def read_for_features(
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
         ids = answers["AnswerId"].to_numpy()
         circumstances = metadata.read_circumstances(answer_metadata, ids, columns=columns)
-        # Add only the columns that were read: the others hold no values.
+        # `circumstances` has further columns, which were not read and hold no values: do not add
+        # them.
         names_read = [column.name for column in columns]
         answers = answers.assign(**circumstances[names_read])
     data = number_answers(answers, question_id)
     if _QUESTION_METADATA in files:
         ids = data.questions.index.to_numpy()
-        # Each line holds a question and one of its subjects; `row` is the question's position in
-        # `ids`. The number of subjects is the number of lines, NaN for a question without lines.
+        # Each row of `subject_lines` holds a question and one of its subjects; the column `row` is
+        # the question's position in `ids`. Count the rows of each question: NaN if there are none.
         subject_lines = metadata.read_question_subjects(files[_QUESTION_METADATA], ids)
         n_subjects = subject_lines["row"].value_counts().reindex(range(len(ids)))
         data.questions["n_subjects"] = n_subjects.to_numpy(np.float64)
@@ -144,14 +145,14 @@ class Feature(NamedTuple):
     # Whether `shrink` shrinks the values of this feature. False if the values do not depend on
     # chance, or if the function that computes them has shrunk them already.
     is_shrunk: bool = True
-    # The feature uses only the answers that have a value in this column; "" for all answers.
+    # The feature uses only the answers that have a value in this column. "": it uses all answers.
     required_column: str = ""
 
     def relevant_answers(self, data: QuestionAnswers) -> QuestionAnswers:
         """Return the answers that count for this feature."""
         if not self.required_column:
             return data
-        # A missing value is -1 or NaN, for which the comparison is False.
+        # A missing value is -1 or NaN. For both, the comparison is False.
         return data.take(data.answers[self.required_column] >= 0)
 
 
@@ -339,11 +340,11 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
 
     NaN stays NaN. If the answers are too few to estimate the noise, all values stay as they are.
     """
-    # Count the students of all answers, as the next line may leave out some of the answers.
+    # Count the students now: the next line may leave out answers, and with them students.
     n_students = data.answers["student_code"].max() + 1
     data = feature.relevant_answers(data)
     value = feature.values(data)
-    # Some features do not depend on chance, or have been shrunk already.
+    # Values that do not depend on chance, or have been shrunk already, are not shrunk.
     if not feature.is_shrunk:
         return value
     noise = _estimate_noise(feature, data, n_students, seed)
@@ -356,7 +357,8 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     precision = data.n_answers[known] / noise
     # The variance of the questions' true values.
     variance = _variance_of_true_values(raw, precision)
-    # The variance of a value is the variance of the true values plus the variance due to chance.
+    # A value varies for two reasons: true values differ between questions, and chance (1 /
+    # precision).
     total_variance = variance + 1 / precision
     mean = np.average(raw, weights=1 / total_variance)
     weight = variance / total_variance
@@ -411,8 +413,8 @@ def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, se
     n_1 = n_1[compared]
     n_2 = n_2[compared]
     difference = (value_1 - value_2)[compared]
-    # Divide each squared difference by 1 / n_1 + 1 / n_2 = 1 / weight, so that its expectation is
-    # `noise`. The mean over the questions estimates `noise`.
+    # The expectation of a squared difference is noise · (1 / n_1 + 1 / n_2) = noise / weight. So
+    # the mean of weight · (squared difference) over the questions estimates the noise.
     weight = n_1 * n_2 / (n_1 + n_2)
     return float(np.mean(weight * difference**2))
 
@@ -424,7 +426,7 @@ def entropy(counts: Array) -> FloatArray:
     """Entropy in bits of every row of counts, shape (rows, categories); NaN for a row of zeros."""
     total = counts.sum(axis=1)
     share = _ratio(counts, total[:, None])
-    # A category that never occurs adds 0: p log p goes to 0 with p.
+    # A category with the share p = 0 adds 0 to the entropy, since p log p goes to 0 as p goes to 0.
     log_share = np.log2(share, out=np.zeros_like(share), where=share > 0)
     # Adding 0.0 turns -0.0 into 0.0.
     bits = -(share * log_share).sum(axis=1) + 0.0
@@ -458,8 +460,9 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
     """
     answers = _with_rest_score(data).answers
     answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
-    # The answers are in increasing order of ability. The first quarter of them, for four groups,
-    # gets the number 0, the next quarter the number 1, and so on.
+    # The answers are in increasing order of the student's ability (rest score). If there are four
+    # groups, the first quarter of the answers is in group 0, the next quarter in group 1, and so
+    # on.
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)
     return _count(group, answers["AnswerValue"] - 1, shape=(n_groups, data.n_options))
 
@@ -501,8 +504,8 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     """
     question = data.answers["question_code"]
     y = data.answers["rest_score"].to_numpy()
-    # Subtract from x and y their means in the question of each answer. Without this, the sums of
-    # products would lose digits.
+    # Centre x and y: subtract from each value the mean over the answers to the same question. The
+    # sums of products of centred values lose fewer digits by rounding.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
     # The correlation is Σ x y / sqrt(Σ x² · Σ y²), with centred x and y. The sums are over the

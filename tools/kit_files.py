@@ -16,7 +16,8 @@ from common.stray_files import list_paths
 ROOT = Path(__file__).resolve().parents[1]
 # Every file in these folders and in their subfolders belongs to the kit.
 WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests", "tools")
-# Patterns of the names of the kit's files, for each folder that may hold a user's files too.
+# In these folders, a user's files lie beside the kit's files. The patterns match the names of the
+# kit's files.
 NAMES = {
     ".": (
         ".gitattributes",

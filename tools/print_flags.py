@@ -14,9 +14,9 @@ from pathlib import Path
 def main() -> None:
     """Import the script without running its `main`, and print the flags of its parser."""
     script = Path(sys.argv[1]).resolve()
-    # The script sees the same arguments as if it ran without flags.
+    # Set the arguments that the script would see if it ran without flags.
     sys.argv[:] = [str(script)]
-    # A script imports the modules beside it.
+    # Let the script import the modules that lie beside it.
     sys.path[0] = str(script.parent)
     # The name is not "__main__", so the script's own `main` does not run.
     names = runpy.run_path(str(script), run_name="script")

@@ -16,14 +16,14 @@ class ScriptFlags:
 # predicts the answers that the local split has held out. The evaluation needs no flags to compare
 # the predictions with these answers.
 LOCAL_SPLIT = ScriptFlags(predict=("--local",))
-# Other flags, by the name of the folder.
+# Folders whose scripts need other flags, by the name of the folder.
 EXCEPTIONS = {
-    # Task 3 has no local split. A model ranks the questions from all answers, and the judgements of
-    # the experts of the public phase score the ranking.
+    # In task 3, no answers are held out. A model ranks the questions from all answers, and the
+    # ranking is compared with the judgements of the experts of the public phase.
     "task_3": ScriptFlags(predict=(), score=("--phase", "public")),
 }
 
 
 def flags_of(folder: Path) -> ScriptFlags:
-    """Return the flags for the scripts in the folder of a task or of a related challenge."""
+    """Return the flags for the models and the evaluation in the folder of a task or challenge."""
     return EXCEPTIONS.get(folder.name, LOCAL_SPLIT)

@@ -27,7 +27,8 @@ import pandas as pd
 _TAIL = 1 << 16
 # An error message shows at most this number of characters of the last line that a script printed.
 _MAX_SHOWN = 200
-# Files in the folder of a fold: the answers to learn from, and the list of answers to predict.
+# Names of two files in the folder of a fold: the answers to learn from, and the list of the pairs
+# of student and question to predict.
 TRAIN = "train.csv"
 TEMPLATE = "template.csv"
 _PRINT_FLAGS = Path(__file__).with_name("print_flags.py")
@@ -40,7 +41,7 @@ def run_to_end(
     time_limit: float | None = None,
     **popen_options: Any,
 ) -> tuple[int, list[str]]:
-    """Run a program to its end, then end every process that it has started.
+    """Run a program to its end, then end the processes that it has started (not on Windows).
 
     Parameters
     ----------
@@ -86,12 +87,13 @@ def run_to_end(
 
 
 def _end_with_children(process: subprocess.Popen[bytes]) -> None:
-    """End a process, which leads a session of its own, and all processes that it has started."""
+    """End a process, which leads a session of its own, and all processes in the same group."""
     if os.name == "nt":
+        # Windows has no such groups: end only the process itself.
         process.kill()
         return
-    # Processes that this process has started may still run after it has ended. They are in the same
-    # group of processes, which is ended as a whole.
+    # `process` may have ended already, but processes that it has started may still run. They are in
+    # the same group of processes: end the whole group.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -166,7 +168,7 @@ def name_in_kit(text: str, kit_copy: PurePath | None) -> str:
     """
     if kit_copy is None:
         return text
-    # On Windows, a path in a text may have slashes, backslashes, or doubled backslashes.
+    # On Windows, a path in a text may be written with slashes, backslashes, or doubled backslashes.
     for separator in ("/", "\\\\", "\\"):
         folder = kit_copy.as_posix().replace("/", separator)
         text = text.replace(f"{folder}{separator}", "").replace(folder, str(layout.ROOT))
@@ -215,8 +217,8 @@ def command_to_repeat(
             f"{path}: was made by {record.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    # Leave out flags for paths, because the caller chooses the files. Keep only --metadata_dir and
-    # the flags that `keep` names.
+    # The caller chooses the files, so leave out the flags that name paths, except --metadata_dir
+    # and the flags in `keep`.
     options = provenance.settings(record.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
@@ -270,7 +272,7 @@ class Fold:
     is_held_out: BoolArray
     # Folder of the metadata that belong to the answers; None if there are none.
     metadata_dir: Path | None
-    # An empty folder for the files of the fold.
+    # The folder for the files that belong to this fold; empty before the fold is run.
     folder: Path
 
 

@@ -56,15 +56,15 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     record_path = path.with_name(layout.RECORD_OF_FILE[name])
     with writing.atomic_write(record_path, path) as (record_file, file):
         writing.write_csv_to(file, rows)
-        # The record holds fingerprints of the template and of its sources. The template moves to
-        # `path` only at the end of this block, so the fingerprint of the template is taken from
-        # `file`.
+        # The record holds fingerprints of the template and of the files it was made from. The
+        # template is moved to `path` only at the end of this block, so take its fingerprint from
+        # the open `file`.
         this_process = provenance.this_process(
             folder=template_dir, files={path: file}, made_from=sources
         )
-        # The record of this process names its command, which may be data/generate_sample.py: that
-        # script builds the templates too. The record of a template shall be the same whichever
-        # script builds it, so it always names this one.
+        # data/generate_sample.py builds the templates too, and then `this_process` names that
+        # script. The record of a template shall not depend on which script has built it, so it
+        # always names this script.
         record_of_template = Provenance(
             script="tools/templates.py",
             options={},

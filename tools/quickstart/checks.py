@@ -19,7 +19,7 @@ def run_checks(python: str) -> int:
     """
     subprocess.call([python, *MACHINE], cwd=ROOT)
     print("running ruff and mypy, and the tests", flush=True)
-    # The tests read and write UTF-8 also where the system has another encoding (Windows).
+    # On Windows, the system's encoding is not UTF-8: let the tests read and write UTF-8 there too.
     environment = os.environ | {"PYTHONUTF8": "1"}
     with tempfile.TemporaryFile() as output:
         static_checks = subprocess.Popen(

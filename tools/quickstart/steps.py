@@ -8,7 +8,8 @@ from common.layout import ROOT
 from tools import script_flags
 
 OUTPUT_DIR = layout.TEST_OUTPUT_DIR
-# Copies of task 4's packages. Each is trained in its copy, on the students of the local split.
+# A package is a folder with an entry of task 4. The quickstart trains a copy of each package, which
+# lies in this folder, on the training students of the local split.
 PACKAGES_DIR = OUTPUT_DIR / "packages"
 LOCAL_SPLIT = "local split"
 TASK_DATA = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
@@ -21,28 +22,29 @@ Command = tuple[str, ...]
 class Step:
     """A local split, or a sample model from training to its score."""
 
-    # "task 1", or the name of a related challenge.
+    # The name of the task, such as "task 1", or of a related challenge.
     title: str
     # The model's name, or LOCAL_SPLIT.
     name: str
-    # The commands run one after the other.
+    # The commands of the step, which run one after the other.
     commands: tuple[Command, ...]
     # Where the score files are written; for a local split, where the split is written.
     output_dir: Path
-    # Folders of the files that the commands read.
+    # The commands read data files in these folders.
     data: tuple[Path, ...] = TASK_DATA
     # Folder of an entry of task 4; None for other models.
     package: Path | None = None
 
 
 def find_task_steps() -> list[Step]:
-    """Return the steps of all tasks whose training file exists; print which tasks are left out."""
+    """Return the steps of the tasks whose training file exists; print which tasks are left out."""
     steps: list[Step] = []
     if has_training_file(layout.TRAIN_TASK_1_2, "tasks 1 and 2"):
         # Tasks 1 and 2 share one local split.
         steps += split_first("task_1", [*find_task_models(1), *find_task_models(2)])
     if has_training_file(layout.TRAIN_TASK_3_4, "tasks 3 and 4"):
-        # Task 3 is scored by experts, without a split.
+        # Models of task 3 are compared with experts' judgements, so there is no local split to
+        # make.
         steps += find_task_models(3)
         steps += split_first("task_4", [*find_task_models(4), *find_packages()])
     return steps
@@ -86,8 +88,8 @@ def find_packages() -> list[Step]:
         # user has trained there on all students.
         trained_copy = PACKAGES_DIR / package.name
         output_dir = OUTPUT_DIR / package.name
-        # With `flags.predict`, the trainer leaves out the students of the local split, and with
-        # `flags.score`, the evaluation examines these students.
+        # The local split holds out some students. `flags.predict` makes the training script leave
+        # them out. `flags.score` makes the evaluation examine them.
         flags = script_flags.flags_of(package.parent)
         train = (show(trained_copy / script.name), *flags.predict)
         evaluation = show(package / "local_evaluation.py")
@@ -114,15 +116,15 @@ def find_related_steps(folder: Path) -> list[Step]:
 def find_scripts(
     folder: Path, title: str, output_parent: Path, data: tuple[Path, ...]
 ) -> list[Step]:
-    """Return a step for every sample model of a folder that blends no other models.
+    """Return a step for every sample model of a folder, except for blends of other models.
 
     A step predicts with the model and scores the predictions. Each model writes into a folder with
     its name in `output_parent`. All steps get the same `title` and the same `data`, the folders of
     the files that they read.
     """
     steps = []
-    # With `flags.predict`, a model predicts known answers, and with `flags.score`, the evaluation
-    # scores these predictions.
+    # `flags.predict` makes a model predict answers that are known, and `flags.score` makes the
+    # evaluation score these predictions.
     flags = script_flags.flags_of(folder)
     for script in sorted(folder.glob("sample_model_*.py")):
         if is_blend(script):
