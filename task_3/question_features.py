@@ -357,8 +357,7 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     precision = data.n_answers[known] / noise
     # The variance of the questions' true values.
     variance = _variance_of_true_values(raw, precision)
-    # A value varies for two reasons: true values differ between questions, and chance (1 /
-    # precision).
+    # Values vary for two reasons: the true values vary (`variance`), and chance (1 / precision).
     total_variance = variance + 1 / precision
     mean = np.average(raw, weights=1 / total_variance)
     weight = variance / total_variance

@@ -566,10 +566,10 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
     """Return for each row asked how much more often than usual each position was chosen.
 
-    Only the known answers that agree with the row in the key count. For the key ("student",
-    "quiz"), these are the answers of the row's student in the row's quiz. In each of these answers,
-    the usual frequency of a position is its share among all known answers to the same question.
-    Returns an array of shape (rows, positions).
+    Only the known answers that agree with the row in the key count. For the key
+    ("student", "quiz"), these are the answers of the row's student in the row's quiz. In each of
+    these answers, the usual frequency of a position is its share among all known answers to the
+    same question. Returns an array of shape (rows, positions).
     """
     known = asked.known
     habit_by_position = []

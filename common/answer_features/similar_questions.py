@@ -56,8 +56,8 @@ def similar_questions(
 
     def fill_block(first: int) -> None:
         block = np.arange(first, min(first + _BLOCK, n_questions))
-        # At first, `cosine` holds the number of students who answered both questions, shape (block,
-        # questions). The next line divides it.
+        # At first, `cosine` holds the number of students who answered both questions. Its shape is
+        # (block, questions). The next line divides the numbers.
         cosine = (by_question[block] @ answered).toarray()
         cosine /= np.sqrt(n_answers[block, None] * n_answers)
         # A question is not its own neighbour.

@@ -244,11 +244,11 @@ def _update_students_and_items(
 ) -> tuple[Gaussians, Gaussians]:
     """Return the posteriors of students and questions after further answers.
 
-    In each pass, the log likelihood of every answer is replaced by a parabola, linear · logit −
-    weight · logit² / 2 (see `model`). The parabola is computed from the posteriors of the pass
-    before. With the parabolas, the posteriors are the solutions of weighted least squares problems:
-    first those of the students are computed, then those of the questions. The passes end when the
-    posteriors hardly change.
+    In each pass, the log likelihood of every answer is replaced by a parabola,
+    linear · logit − weight · logit² / 2 (see `model`). It is computed from the posteriors of the
+    pass before. Then the posteriors are the solutions of weighted least squares problems: those of
+    the students are computed first, then those of the questions. The passes end when the posteriors
+    hardly change.
 
     Parameters
     ----------

@@ -393,9 +393,9 @@ def _update_with_contexts(
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # The new `linear` has made the first k columns smaller by Σ weight · E[ability] · E[total
-    # effect]. They should be smaller by Σ weight · E[ability · total effect]. The difference is Σ
-    # weight · Cov[ability, total effect]: subtract it too.
+    # This has made the first k columns smaller by Σ weight · E[ability] · E[total effect]. They
+    # should be smaller by Σ weight · E[ability · total effect]. So subtract the difference too:
+    # Σ weight · Cov[ability, total effect].
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))

@@ -28,9 +28,9 @@ N_SIMILAR = 300
 # Number of candidates of a user from the second source, the items whose vectors are closest to the
 # user's vector. The first source may have found some of these items too.
 N_CLOSE = 350
-# In the column `at_once` of `find_neighbours`, a pair of clicks has a weight proportional to exp(-t
-# / AT_ONCE_SCALE). Here, t is the time between the two clicks; the unit of time is the length of a
-# phase.
+# In the column `at_once` of `find_neighbours`, a pair of clicks has a weight proportional to
+# exp(-t / AT_ONCE_SCALE). Here, t is the time between the two clicks; the unit of time is the
+# length of a phase.
 AT_ONCE_SCALE = 0.002
 # Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128

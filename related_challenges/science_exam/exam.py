@@ -232,7 +232,7 @@ def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop)
     def parse(text: str) -> list[str]:
         labels = text.split()
         if not set(labels) <= set(LABELS):
-            # `challenge.read_predictions` then reports the text of the cell.
+            # `challenge.read_predictions` catches this error, and reports the text of the cell.
             raise ValueError
         return labels
 
