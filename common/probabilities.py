@@ -28,7 +28,8 @@ _probability_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole
 # The sum of a row's probabilities may differ from 1 by at most this. Rounding to float32 changes
 # the sum by about 1e-7.
 _SUM_TOLERANCE = 1e-3
-# The attribute of the Parquet table that holds the record of how the file was made.
+# The record says how a file was made. It is stored in the Parquet table, in the attribute of this
+# name.
 _RECORD = "origin"
 
 
@@ -117,7 +118,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
     try:
         table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
     except Exception:
-        # For a damaged file, pyarrow raises any of many exceptions.
+        # pyarrow raises many kinds of exceptions for a damaged file.
         raise InputError(
             f"{path}: is not a Parquet file, or a damaged one, expected one that a script has "
             "written with --probabilities"

@@ -56,10 +56,12 @@ class Task:
     form: Form
 
     # ---- What is predicted ----
-    # The column that a submission fills in. In task 4, the column that predictions are compared to.
+    # The column that a submission fills in. In task 4, whose submission is code, the column with
+    # which its predictions are compared.
     column: Column
-    # Names of the values of `column`, in increasing order. Empty for ranks, which need no names,
-    # and for options, whose number depends on the data; see `name_values`.
+    # Names of the values of `column`, in increasing order of the values: "wrong", "right". Empty
+    # for ranks, which need no names, and for options, whose number depends on the data; see
+    # `name_values`.
     value_names: tuple[str, ...] = ()
     # Whether training answers must have the columns CorrectAnswer and AnswerValue.
     needs_options: bool = False
@@ -103,7 +105,7 @@ class Task:
     # task 3, the file holds experts' judgements. In task 4, it holds answers and ten masks. A mask
     # says which answers are to be predicted.
     released_answers: str
-    # Files of the local split, in data/test_input; only tasks 1 and 2 have a template there.
+    # Names of the local split's files in data/test_input. Only tasks 1 and 2 have a template there.
     local_train: str
     local_answers: str
     local_template: str | None = None

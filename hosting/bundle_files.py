@@ -90,7 +90,8 @@ class PhaseFiles:
 
     task: Task
     phase: str
-    # The folder of the bundle, or the folder of its private part.
+    # The folder of the bundle, which the organiser uploads, or of its private part, which the
+    # organiser keeps.
     base: Path
     # How the scoring program treats a submission. "scored": it computes and shows the score.
     # "hidden": it computes the score, but only the organiser sees it. "received": it has no

@@ -669,7 +669,7 @@ def _sum_by_student(
 
 
 def measure_lift(wrong: WrongAnswers, group: IntArray) -> list[Ratio]:
-    """Return the lift of each group: observed number of repeated choices, divided by the expected.
+    """Return the lift of each group: repeated choices, divided by the number that is expected.
 
     Some students who chose an option of the group got other questions of the group wrong too. The
     lift is how often they chose an option of the group in these questions, divided by how often an
@@ -689,8 +689,8 @@ def count_students(wrong: WrongAnswers, group: IntArray) -> IntArray:
     n_groups = count_groups(group)
     chosen_group = group[wrong.question * wrong.n_options + wrong.option]
     rows = np.flatnonzero(chosen_group >= 0)
-    # A cell is a number that stands for a student and a group: student · n_groups + group. So cell
-    # % n_groups is the group.
+    # A cell is a number that stands for a student and a group: student · n_groups + group. The
+    # group is the remainder modulo n_groups.
     cells = wrong.student[rows].astype(np.int64) * n_groups + chosen_group[rows]
     cells, n_chosen = np.unique(cells, return_counts=True)
     counts: IntArray = np.bincount(cells[n_chosen >= 2] % max(n_groups, 1), minlength=n_groups)

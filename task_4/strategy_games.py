@@ -22,8 +22,8 @@ from strategies import Posterior
 PACKAGE = Path(__file__).parent / "item_response"
 # The kit's own strategy, which is compared with the others.
 OWN = "most_right_predictions"
-# Predictions are scored after each student has been asked this many questions, and at the end of
-# the test.
+# In each round of a game, each student is asked a question. Predictions are scored after these
+# numbers of rounds, and at the end.
 _SCORED_AFTER = (0, 1, 3, 5, 10, 20)
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
@@ -38,7 +38,8 @@ class GameLimits:
     # No question is asked of more than this share of the students, unless a student has no other
     # question left.
     max_exposure: float = 1.0
-    # A student's test ends as soon as the standard error of the overall ability is at most this.
+    # A student's test ends as soon as the standard error of the student's overall ability is at
+    # most this. 0: no test ends for this reason.
     stop_at_error: float = 0.0
 
 
@@ -50,8 +51,9 @@ class PlayedGame:
     may be asked too.
     """
 
-    # The questions that each student was asked, in this order, as columns of the table of answers.
-    # After the end of a student's test, the entries are -1. Shape (students, n_questions).
+    # For each student, the questions that were asked, in this order, shape (students, n_questions).
+    # A question is named by its column in the table of answers. After the end of a student's test,
+    # the entries are -1.
     chosen: IntArray
     # Maps a number of questions to the predictions after so many questions: P(right) of each
     # target, shape (T,).
@@ -62,8 +64,8 @@ class PlayedGame:
     student: IntArray
     # Number of the questions that at least one student may be asked.
     n_askable: int
-    # How often a student was asked a question that had already been asked of as many students as
-    # `GameLimits.max_exposure` allows.
+    # How often a student was asked a question that had reached its limit: as many other students as
+    # `GameLimits.max_exposure` allows had been asked it before.
     n_over_limit: int
 
 
@@ -134,7 +136,7 @@ def play(
     limits: GameLimits,
     seed: int = 0,
 ) -> PlayedGame:
-    """Play the game with one strategy; in each round, every student is asked a question.
+    """Play the game with one strategy: each round asks all students whose test has not ended.
 
     `seed` is the seed of the order in which students choose, and of strategies that choose at
     random. Raises `InputError` if a student has too few answers that may be asked, or if the

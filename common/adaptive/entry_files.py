@@ -22,7 +22,7 @@ import numpy as np
 ENTRY_FILE = f"{ENTRY_MODULE}.py"
 # Largest size in bytes of all files of an entry together.
 _MAX_SIZE = 8 << 30
-# Largest size in bytes of a single file that `read_entry_file` reads.
+# Largest size in bytes of a single file that `read_entry_file` reads from a zip.
 _MAX_FILE = 256 << 20
 # The scripts of a package that train and score it. They are not needed when the entry is run: it
 # then asks students questions and predicts other answers (the game).
@@ -249,7 +249,10 @@ def list_weights(submission: Path) -> list[str]:
 
 
 def list_misnamed(submission: Path) -> list[str]:
-    """Return a warning for each saved model whose name does not begin with `WEIGHTS`."""
+    """Return a warning for each saved model that does not count as weights (`_is_weights`).
+
+    A file is taken for a saved model if its name ends as in `_SAVED_MODELS`.
+    """
     sentences = []
     for name in sorted(_names_inside(submission)):
         is_saved_model = name.lower().endswith(_SAVED_MODELS) and not is_stray_path(name)
@@ -262,7 +265,7 @@ def list_misnamed(submission: Path) -> list[str]:
 
 
 def warn_of_names(submission: Path) -> None:
-    """Print a warning for each saved model whose name does not begin with `WEIGHTS`."""
+    """Print the warnings of `list_misnamed` to stderr."""
     for sentence in list_misnamed(submission):
         print(f"warning: {sentence}", file=sys.stderr)
 

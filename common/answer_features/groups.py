@@ -180,7 +180,7 @@ def options(asked: Asked) -> Columns:
 
 @group()
 def rates(asked: Asked) -> Columns:
-    """The question's rate and the student's rate, and how many known answers each rests on.
+    """The question's rate, the student's rate, and from how many known answers each was computed.
 
     The question's rate is the share of right answers. The student's rate says how much more often
     the student is right than other students on the same questions (see `Known`).
@@ -320,9 +320,9 @@ def quiz(asked: Asked) -> Columns:
     """Mean residuals in the quiz, its size, and the positions that the student prefers in the quiz.
 
     Residuals are averaged over three sets of answers in the quiz: the student's answers, the
-    answers to the question, and all answers. The size is the number of the student's pairs in the
-    quiz. The preference for a position is how much more often than usual the student chose the
-    option at this position.
+    answers to the question, and all answers. The size is the number of the student's answers in the
+    quiz, known or to be predicted. The preference for a position is how much more often than usual
+    the student chose the option at this position.
     """
     columns = rates_of(asked, [("student", "quiz"), ("question", "quiz"), ("quiz",)])
     number = asked.pairs.combined_number("student", "quiz")
@@ -335,9 +335,9 @@ def quiz(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def order(asked: Asked) -> Columns:
-    """The student's two known answers before the row, and the two after it, in the same quiz.
+    """The student's two known answers before the answer to predict, and two after it, in its quiz.
 
-    The columns are, for each of these four neighbours,
+    These four answers are the neighbours. The columns are, for each neighbour,
 
     - before_2, before_1, after_1 and after_2: the residual of the neighbour, which is right (1) or
       wrong (0) minus the expected rate (`Known.residual`);
@@ -345,7 +345,7 @@ def order(asked: Asked) -> Columns:
       instance. The column holds the rank of the third option of the question asked: 0 if this is
       the right option, 1 if it is the most popular wrong one, and so on.
 
-    A column is NaN for a row without this neighbour.
+    A column is NaN if the answer to predict has no such neighbour.
     """
     known = asked.known
     question = asked.question
@@ -360,7 +360,7 @@ def order(asked: Asked) -> Columns:
 
 
 def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray]]:
-    """Find the student's known answers shortly before and after each row, in the same quiz.
+    """Find the student's known answers shortly before and after each row asked, in its quiz.
 
     A known answer that was given in the same minute as the row's answer counts as later.
 
@@ -374,7 +374,7 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
         The position in `asked.known` of the neighbour, for each row that has it.
     """
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
-    # A moment is a number that increases with the student, then the quiz, then the minute. For each
+    # A moment is a number that sorts answers by student, then by quiz, then by minute. For each
     # row, count the known answers with an earlier moment. In `known_moment`, which is sorted, this
     # count is the position of the first answer that is not earlier.
     n_earlier = _count_less(known_moment, asked_moment)
@@ -482,7 +482,7 @@ def time(asked: Asked) -> Columns:
 
 
 def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
-    """Count the student's earlier pairs in the row's quiz; NaN where quiz or time are unknown."""
+    """Count the student's earlier answers in the quiz, known or not; NaN if the time is unknown."""
     moment, ordered = _moments_asked_and_sorted(asked, "student", "quiz")
     # The moment of a pair is n · MINUTES_PER_NUMBER + minute, where each student in each quiz has a
     # number n. So n · MINUTES_PER_NUMBER lies before all moments of this student in this quiz, and
@@ -493,7 +493,7 @@ def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
 
 
 def _minutes_since_last_pair(asked: Asked) -> FloatArray:
-    """Return the minutes since the student's previous pair, for each row; NaN if there is none."""
+    """Return the minutes since the student's previous answer, known or not; NaN without one."""
     moment, ordered = _moments_asked_and_sorted(asked, "student")
     # For each row, `last` is the latest moment before the row's moment. It may belong to another
     # student. It is the element before position `n_earlier` of `ordered`. If no moment is earlier,
@@ -586,7 +586,7 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_by_key(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return for each row asked the mean of `value` over the known answers with the row's key.
+    """For each row asked, return the mean of `value` over the known answers with the row's key.
 
     For the key ("student", "quiz"), a row gets the mean over the known answers of the row's student
     in the row's quiz.

@@ -35,9 +35,10 @@ class NearestAnswers:
     weight each answer by this power of its similarity, and are shrunk towards 0.
     """
 
-    # For each power, the mean of `Known.residual` over the nearest answers, shape (rows,).
+    # For each power, the weighted mean of `Known.residual` over the nearest answers, shape (rows,).
     residual: dict[int, FloatArray]
-    # For each power, the sum of the weights of the nearest answers, shape (rows,).
+    # For each power, the sum of the weights (similarity**power) of the nearest answers, shape
+    # (rows,).
     weight: dict[int, FloatArray]
     # For each power, how much more often than usual the student chose certain positions in the
     # nearest answers, shape (rows, options). If the right option of the question asked is its third
@@ -54,7 +55,7 @@ class NearestAnswers:
 
 
 def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnswers:
-    """Summarise the nearest known answers for each of some rows of the pairs.
+    """For some rows of `pairs`, summarise the student's known answers to similar questions.
 
     The nearest answers of a row are the student's answers to the questions that are most similar to
     the row's question.
@@ -168,7 +169,7 @@ def _find_habits(
 
 
 def _ranks_chosen(known: Known, nearest: IntArray, rank_of_position: IntArray) -> FloatArray:
-    """Return the rank of the asked question's option at the position that each answer chose.
+    """Return the rank of the asked question's option at the position chosen in each nearest answer.
 
     If the student chose the third option in a nearest answer, the result is the rank of the third
     option of the question asked: 0 for the right option, 1 for the most popular wrong one, and so

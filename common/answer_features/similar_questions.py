@@ -10,7 +10,8 @@ from scipy.sparse import csr_matrix
 _N_NEIGHBOURS = 96
 # To count the students who answered both of two questions, for all questions, two sparse matrices
 # are multiplied. This takes most of the time: a student with n answers costs n² multiplications. To
-# save time, only some random students count: as many as need this number of multiplications.
+# save time, random students are drawn until this number of multiplications is reached. Only they
+# count.
 _MAX_PRODUCTS = 1_000_000_000
 # Number of questions whose similarities to all questions are held in memory at a time.
 _BLOCK = 256

@@ -103,7 +103,7 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     # expert and a unit is a pair. The tables have a row for each pair, so transpose them.
     is_judged = agrees.notna().to_numpy().T
     is_agreed = agrees.to_numpy().T == 1
-    # In the fingerprint, 0 stands for a judgement that is missing.
+    # A judgement that is missing enters the fingerprint as 0.
     fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)
     counts = is_judged.astype(np.int64)
     # `distinct` is False: several experts judge the same pair, so a pair belongs to several parts.
@@ -156,7 +156,8 @@ def read(path: Path) -> Outcomes:
         )
     with np.load(path, allow_pickle=False) as file:
         counts = file["counts"].astype(np.int64)
-        # Eight answers are packed in a byte; `counts` says how many answers there are.
+        # `right` is packed: a byte holds eight answers. `counts` says how many answers there are in
+        # all.
         right = np.unpackbits(file["right"], count=int(counts.sum())).astype(bool)
         return Outcomes(
             # The file holds only the fingerprint of the answers, not the answers.

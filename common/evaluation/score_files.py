@@ -111,7 +111,7 @@ def publish(
         Lines to print after the first line, which says what was scored. Then the doubts about the
         score and the paths of the files written are printed.
     written_before
-        Files that are written already; their paths are printed too.
+        Files that the caller has written already. Their paths are printed too.
     **page_options
         Further arguments of `write_scores`, such as the page's template and its fields.
     """

@@ -68,7 +68,7 @@ def as_context(
     Parameters
     ----------
     values
-        The ids. An array of shape (n,) is one level. None stands for no levels.
+        The ids of the contexts. An array of shape (n,) is one level. None: there are no contexts.
     n_expected
         The number of rows that the ids must have.
     n_levels

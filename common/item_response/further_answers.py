@@ -307,7 +307,7 @@ def _replace_at(position: IntArray, old: Gaussians, new: Gaussians) -> Gaussians
 
 
 def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
-    """Add to a posterior those of the students that it does not know, as average students."""
+    """Return `posterior` with the students that it does not know, as average students."""
     ids = np.union1d(posterior.student_ids, student_ids)
     # `find_ids` gives every unknown id the position of the average student, so new students begin
     # as average ones. No student has the id −1: it is appended so that the average student stays
@@ -317,7 +317,7 @@ def _add_students(posterior: Posterior, student_ids: IntArray) -> Posterior:
 
 
 def _add_questions(posterior: Posterior, question_ids: IntArray) -> Posterior:
-    """Add to a posterior those of the questions that it does not know, as average questions."""
+    """Return `posterior` with the questions that it does not know, as average questions."""
     ids = np.union1d(posterior.question_ids, question_ids)
     # `find_ids` gives every unknown id the position of the average question, so new questions begin
     # as average ones. No question has the id −1: it is appended so that the average question stays

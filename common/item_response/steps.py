@@ -497,8 +497,8 @@ def _sum_for_shared_effects(
 
         (slope + weight · old mean) · effect − weight · effect² / 2,
 
-    apart from a constant. So the answers of the leaf add `weight` to the precision, and add `slope`
-    + `weight` · old mean to precision · mean.
+    apart from a constant. So the answers of the leaf add `weight` to the precision, and the number
+    in parentheses to precision · mean.
     """
     linear = slope + weight * old_mean[leaves.label]
     return context.sum_by_label(leaves.label, [weight, linear], n_labels=len(old_mean))

@@ -340,7 +340,7 @@ def match_clicks(
         }
     )
     users_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
-    # Pair each candidate with each click of its user.
+    # A row for each candidate and each click of the candidate's user.
     pairs = users_candidates.merge(users_clicks, on="user")
     pairs["item"] = phase.item[pairs["click"]]
     # Keep the pairs where the candidate is a neighbour of the clicked item.

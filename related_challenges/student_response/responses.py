@@ -37,7 +37,7 @@ LABEL_SETS = {
     2: ("correct", "incorrect"),
 }
 ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
-# Prediction of a system that cannot interpret an answer. It is wrong for every true label.
+# A system that cannot interpret an answer predicts this. As a prediction, it is always wrong.
 UNINTERPRETABLE = "uninterpretable"
 # Names of the folders of test sets. A test set is also called a scenario.
 UNSEEN_ANSWERS = "test-unseen-answers"

@@ -43,8 +43,8 @@ def find_task_steps() -> list[Step]:
         # Tasks 1 and 2 share one local split.
         steps += split_first("task_1", [*find_task_models(1), *find_task_models(2)])
     if has_training_file(layout.TRAIN_TASK_3_4, "tasks 3 and 4"):
-        # Models of task 3 are compared with experts' judgements, so there is no local split to
-        # make.
+        # Models of task 3 are scored by experts' judgements, so the quickstart makes no split for
+        # them.
         steps += find_task_models(3)
         steps += split_first("task_4", [*find_task_models(4), *find_packages()])
     return steps

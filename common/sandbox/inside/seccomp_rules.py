@@ -99,9 +99,9 @@ _ALWAYS = (
     Rule("setpriority", 141, 140),  # changes the priority of other processes
     Rule("ioprio_set", 251, 30),  # changes the disk priority of other processes
 )
-# Calls that are refused only with some arguments. Some of these calls would change another process.
-# The others would set flags or a hint of a file outside the entry's folder. There they would
-# outlive the game, and the entry could read them in its next game.
+# These calls are refused only with some arguments. With them, the first four calls would change
+# another process. The last two would set flags or a hint of a file, also of a file outside the
+# entry's folder: these would outlive the game, and the entry could read them in its next game.
 _BY_ARGUMENT = (
     _allow_only_if("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
     _allow_only_if("sched_setparam", 142, 118, 0, _SELF),  # the same

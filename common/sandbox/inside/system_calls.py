@@ -5,7 +5,7 @@ import ctypes
 import functools
 import os
 
-# Values of the first argument of prctl(2), which says what the call does.
+# The first argument of prctl(2) says what the call does. These are some of its values.
 PR_SET_PDEATHSIG = 1
 PR_SET_SECCOMP = 22
 PR_SET_CHILD_SUBREAPER = 36
