@@ -29,8 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
-# The sketch of a file: a mapping from each outcome (IsCorrect, AnswerValue or judgement) to the
-# hashes that the sketch keeps, as base64 text.
+# The sketch of a file: the smallest of the hashes of the file's rows, as base64 text. There is one
+# such text for each outcome in the file. The key is the outcome: IsCorrect, AnswerValue or
+# judgement.
 Sketch = Mapping[str, str]
 
 # The sketch of a file keeps `_N_KEPT` hashes of rows, 5 bytes each, or the hashes of the share
@@ -48,8 +49,8 @@ _KEPT_SHARE = 1 / 128
 # chance in 6e-7 of such files, and 9 of 10 rows in 8.4e-7. Larger numbers are rarer.
 _MIN_ROWS = 8
 _MIN_SHARE = 0.9
-# The upper 40 bits of a hash are kept. Two rows may then have the same hash: among 16 million rows,
-# this happens to one row in 70,000.
+# A hash is cut to its upper 40 bits. So two different rows may have the same hash: among 16 million
+# rows, one row in 70,000 shares its hash with another row.
 _N_BYTES = 5
 _DROPPED_BITS = 64 - 8 * _N_BYTES
 # A file of more than 256 KiB is not read as a whole, but in 64 samples of 4 KiB. The samples hold
@@ -59,9 +60,11 @@ _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 12
 # At most this many rows are hashed at once, to limit the memory in use.
 _ROWS_AT_ONCE = 1 << 20
-# The key of the hashes of experts' judgements in a sketch. A panel of task 3 has no other outcome.
+# The key in a sketch for the hashes of judgements. In task 3, a panel of experts judges pairs of
+# questions. The sketch of a file with their judgements has no other key.
 _JUDGEMENT = "judgement"
-# The columns in a file of answers that are outcomes. They are also keys of a sketch.
+# The columns in a file of answers that are outcomes. Their names are keys in the sketch of the
+# file.
 _OUTCOMES = (schema.IS_CORRECT, schema.ANSWER_VALUE)
 
 
@@ -118,20 +121,20 @@ def _are_rows_of_sketched_file(hashes: Hashes, kept: Hashes) -> bool:
     # this range is a row of the file only if its hash is kept. The sketch says nothing about larger
     # hashes.
     compared = hashes[hashes <= kept[-1]]
-    # For each compared hash, the smallest kept hash that is not below the compared hash. There is
-    # one, since no compared hash is above the largest kept hash.
+    # For each compared hash, find the smallest kept hash that is at least as large. There is one,
+    # since no compared hash is above the largest kept hash. The two are equal if the hash is kept.
     next_kept = kept[np.searchsorted(kept, compared)]
     is_kept = next_kept == compared
     return len(compared) >= _MIN_ROWS and bool(is_kept.mean() >= _MIN_SHARE)
 
 
 def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
-    """Yield the hashes in the sketch of each file, then the hashes in a joint sketch of all files.
+    """Yield an array of hashes for each file in `sketches`, then one for all files together.
 
-    `sketches` holds the sketch of each file: a text for each outcome, which encodes the smallest
-    hashes of the file's rows. Only the hashes for `outcome`, such as IsCorrect, are yielded. The
-    joint sketch holds hashes of all files, so it recognises a file whose rows come from several of
-    them.
+    `sketches` maps the name of each file to its sketch. The sketch has a text for each outcome,
+    such as IsCorrect, which encodes the smallest hashes of the file's rows. Only the text for
+    `outcome` is decoded. The last array, with the hashes of all files, recognises a file whose rows
+    come from several of these files.
     """
     kept_by_file = []
     for sketch_of_file in sketches.values():
@@ -141,9 +144,9 @@ def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes
             kept_by_file.append(kept)
     yield from kept_by_file
     if len(kept_by_file) > 1:
-        # A sketch holds all hashes of its file up to kept[-1], the largest hash in the sketch. The
-        # smallest of these kept[-1] is the limit up to which no sketch lacks a hash of its file.
-        # The joint sketch keeps the hashes up to this limit.
+        # A sketch holds all hashes of its file up to the largest hash in the sketch, kept[-1]. The
+        # smallest kept[-1] of all sketches is the limit up to which no sketch lacks a hash of its
+        # file. Yield only hashes up to this limit.
         complete_up_to = min(kept[-1] for kept in kept_by_file)
         together = np.unique(np.concatenate(kept_by_file))
         yield together[together <= complete_up_to]
@@ -184,8 +187,9 @@ def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
     neither answers nor judgements.
     """
     try:
-        # The header tells what the file holds. `unnoticed_source` reads it without noting the file
-        # among those that this process has learned from.
+        # The header tells what the file holds. A process usually records the files that it reads,
+        # as files that its model may have learned from. `unnoticed_source` reads without this
+        # record.
         header = reading.read_header(reading.unnoticed_source(path))
         if {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header):
             return _hash_answers(source, header)
@@ -234,7 +238,8 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
         judgement = table[expert].to_numpy()
         is_judged = ~np.isnan(judgement)
         value = judgement[is_judged].astype(np.int64)
-        # The same judgement by two experts must get two different hashes: `kind` names the expert.
+        # `kind` names the expert, so that the same judgement by two experts gets two different
+        # hashes.
         kind = f"{_JUDGEMENT} {expert}"
         parts.append(_hash(kind, left[is_judged], right[is_judged], value))
     return {_JUDGEMENT: np.concatenate(parts)} if parts else {}
@@ -243,7 +248,8 @@ def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Has
 def _read_sample(path: Path) -> bytes:
     """Return a CSV file; of a large file, return its header and whole lines from all its parts."""
     size = path.stat().st_size
-    # Open the file without noting it among the files that this process has learned from.
+    # A process usually records the files that it reads, as files that its model may have learned
+    # from. `open_unnoticed` opens the file without this record.
     with fingerprints.open_unnoticed(path) as file:
         if file_formats.needs_conversion(file.read(_SAMPLE_SIZE)):
             # Text in UTF-16 or packed by gzip can only be read from its start.
@@ -291,8 +297,9 @@ def _hash(kind: str, *columns: npt.ArrayLike) -> Hashes:
     hashes = np.empty(len(arrays[0]), np.uint64)
     for start in range(0, len(hashes), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        # Begin each row with a number for the kind. Add one column after the other by XOR, and let
-        # `_mix` replace the numbers in `mixed` by their hashes after each column.
+        # Begin each row with a number that stands for the kind. Then take one column after the
+        # other: combine its values with the numbers so far by XOR, and replace the results by their
+        # hashes.
         mixed = np.full(len(hashes[rows]), crc32(kind.encode(errors="replace")), np.uint64)
         for array in arrays:
             mixed ^= array[rows].astype(np.uint64)

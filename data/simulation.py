@@ -59,18 +59,18 @@ FREQUENCY_SLOPE = 0.35
 MISCONCEPTION_LENGTH = 8
 # Share of the students who have a misconception, for each misconception.
 MISCONCEPTION_SHARE = 0.2
-# A student with a misconception may fail one of its questions. Such a student chooses the option to
-# which the misconception leads with this probability. Otherwise the student chooses among the wrong
-# options like any other student.
+# If a student with a misconception answers one of its questions wrong, the answer is with this
+# probability the option to which the misconception leads. Otherwise the student chooses among the
+# wrong options like any other student.
 MISCONCEPTION_STRENGTH = 0.8
 
 # Number of rows to work on at a time, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
-# Students who still lack answers after the quizzes of their class draw further quizzes, in at most
-# this many rounds.
+# Students whose class has too few quizzes for them draw further quizzes, in rounds: in each round,
+# as many quizzes as their missing answers should need. There are at most this many rounds.
 MOST_ROUNDS = 40
-# In the rounds before this one, popular quizzes are drawn more often. In this round and later ones,
-# all quizzes are equally probable.
+# In the rounds before this one (counted from 0), popular quizzes are drawn more often. From this
+# round on, all quizzes are equally probable.
 FIRST_EQUAL_ROUND = 20
 
 # Dtypes of the columns of the tables `Incidence.sittings` and `Incidence.answers`. The sittings
@@ -90,22 +90,21 @@ Rng = np.random.Generator
 class SchoolSetting:
     """The parameters of the simulation of two tasks, 1/2 or 3/4.
 
-    A part is the training file or one of the test files. Quantiles are given from the minimum to
-    the maximum, at equal steps of probability.
+    Quantiles are given from the minimum to the maximum, at equal steps of probability.
     """
 
-    # Number of students in each part (file): first the training file, then the test files.
+    # Number of students in each file: first the training file, then the test files.
     students: tuple[int, ...]
-    # Number of answers in each part, in the same order.
+    # Number of answers in each file, in the same order.
     answers: tuple[int, ...]
     n_questions: int
     n_quizzes: int
     n_cohorts: int
     # Every question has at least this many answers in all parts together.
     min_answers_per_question: int
-    # Quantiles of the number of answers per student, for each part. They only give the shape of the
+    # For each file, quantiles of the number of answers per student. They only give the shape of the
     # distribution: `draw_counts` shifts it to begin at MIN_ANSWERS, and scales it to the number of
-    # answers in the part.
+    # answers in the file.
     activity: tuple[tuple[float, ...], ...]
     # Quantiles of the logarithm of the popularity of quizzes.
     popularity: tuple[float, ...]
@@ -173,17 +172,18 @@ class CohortLists:
 
     # Number of quizzes in the list of each cohort, shape (n_cohorts,).
     n_listed: Array
-    # The first row of the list of each cohort, shape (n_cohorts,).
+    # Index in `quiz` at which the list of each cohort begins, shape (n_cohorts,).
     list_start: Array
-    # The quiz of each row, shape (n_rows,).
+    # The quizzes of all lists: those of the first cohort's list, then those of the second cohort's
+    # list, and so on. Shape (n_rows,).
     quiz: Array
-    # Number of questions in the block of each row, shape (n_rows,). A row is a quiz in the list of
-    # a cohort. Its block holds the questions of the quiz that are new in this list.
+    # For each element of `quiz`, the number of questions in its block: of the quiz's questions that
+    # no earlier quiz of the same list holds. Shape (n_rows,).
     block_size: Array
-    # Index in `questions` at which the block of each row begins, shape (n_rows,).
+    # For each element of `quiz`, the index in `questions` at which its block begins, shape
+    # (n_rows,).
     block_start: Array
-    # The questions of all blocks: those of the first row's block, then those of the second row's
-    # block, and so on.
+    # The questions of all blocks, in the order of `quiz`.
     questions: Array
 
 
@@ -194,7 +194,7 @@ class ClassSittings:
     student: Array
     # Index of the quiz in the list of the student's cohort, from 0.
     index_in_list: Array
-    # The row of the quiz in `CohortLists`, which stores the lists of all cohorts one after the
+    # Index of the quiz in `CohortLists.quiz`, which holds the lists of all cohorts one after the
     # other.
     list_row: Array
     # Number of questions that the student answers, at least one.
@@ -251,8 +251,8 @@ def _find_scale(excess: Array, total: int, high: int) -> float:
     """
     too_small = 0.0
     large_enough = 1.0
-    # If the excess of all students is 0, the counts do not grow with the scale, and no scale
-    # reaches `total`. The limit 1e9 ends the loop in such a case.
+    # If `excess` is 0 for all students, the counts do not grow with the scale, so no scale is large
+    # enough. The limit 1e9 ends the loop in this case.
     while _unrounded_counts(excess, large_enough, high).sum() < total and large_enough < 1e9:
         large_enough *= 2
     # Each turn halves the distance between the two bounds.
@@ -314,15 +314,18 @@ def draw_incidence(
 
 
 def _draw_cohorts(rng: Rng, n_wanted: Array, n_cohorts: int) -> Array:
-    """Put students of about the same activity into cohorts of unequal size."""
-    # Sort the students by their activity plus noise, and cut this order into pieces of random
-    # sizes, the cohorts. Each piece ends at one of the `edges`, which are positions in the order.
+    """Put students with similar numbers of answers into a cohort; cohorts differ in size.
+
+    `n_wanted` is the number of answers that each student is to give. Returns each student's cohort.
+    """
+    # Sort the students by the logarithm of this number plus noise, and cut the order into pieces of
+    # random sizes, the cohorts. Each piece ends at one of the `edges`, positions in the order.
     order = np.argsort(np.log(n_wanted) + rng.normal(0, 0.5, len(n_wanted)))
     weights = rng.gamma(4, size=n_cohorts)
     edges = np.cumsum(weights) / weights.sum() * len(n_wanted)
     cohort = np.empty(len(n_wanted), np.int64)
     cohort[order] = np.searchsorted(edges[:-1], np.arange(len(n_wanted)), side="right")
-    # Cohorts are numbered at random, not by activity.
+    # Number the cohorts at random, not by their students' numbers of answers.
     return rng.permutation(n_cohorts)[cohort]
 
 
@@ -368,7 +371,8 @@ def _draw_lists(
     _, first_positions = np.unique(pair, return_index=True)
     is_first = np.zeros(len(pair), bool)
     is_first[first_positions] = True
-    # The block of a quiz in a list holds the questions that are kept for it. Count them.
+    # The block of a quiz in a list holds the questions of the quiz that no earlier quiz of the list
+    # holds. Count them.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -443,8 +447,8 @@ def _draw_class_sittings(
     cohort.
     """
     student, index_in_list = _draw_list_indices(rng, lists, n_wanted, cohort)
-    # The lists of all cohorts follow one another in the rows of `lists`. The row of a quiz is the
-    # first row of the cohort's list plus the index of the quiz in this list.
+    # In `lists`, the lists of all cohorts follow one another. So the row of a quiz is the row at
+    # which the cohort's list starts, plus the index of the quiz in this list.
     list_row = lists.list_start[cohort[student]] + index_in_list
     # The number of questions in the quiz that no earlier quiz of the list holds.
     n_new = lists.block_size[list_row]
@@ -498,13 +502,14 @@ def _draw_answers_in_sittings(rng: Rng, student: Array, n_wanted: Array, n_new: 
     # A student who stops early leaves out the last one to five questions of the quiz.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(student)), 0)
     n_possible = np.maximum(n_new - n_left_out, 0)
-    # The number of answers that the student can give in earlier sittings. First count the answers
-    # in all earlier rows, including the rows of other students. Then subtract the count at the
-    # student's first row, which counts only answers of other students.
+    # For each sitting, the number of answers that its student can give in the student's earlier
+    # sittings. First add up `n_possible` over all earlier rows, including the rows of other
+    # students. Then subtract the sum at the student's first row, which is only about other
+    # students.
     n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_equals(student)]
-    # A student stops after the wanted number of answers. In later sittings, `n_missing` is zero or
-    # negative, and the student gives no answer.
+    # `n_missing` is the number of answers that the student still lacks before each sitting. It is
+    # zero or negative if the student has enough answers, and then the student gives no answer.
     n_missing = n_wanted[student] - n_before
     return np.asarray(np.clip(n_missing, 0, n_possible))
 
@@ -676,7 +681,8 @@ def _continue_alone(
         new = _offer_quizzes(rng, missing, quizzes, popularity)
         # Leave out questions that the student has answered before.
         new = new[~_is_in_sorted(_pair_numbers(new, n_questions), answered)]
-        # If a student has more new questions than missing answers, drop the last questions.
+        # If a student has more new questions than the number of answers that the student lacks,
+        # drop the last questions.
         index_in_student = new.groupby("student").cumcount()
         new = new[index_in_student < missing[new["student"]]]
         parts.append(new)
@@ -697,8 +703,8 @@ def _unanswered_questions(answered: Array, student: int, n_questions: int) -> Ar
     `answered` holds the numbers of the pairs of student and question that have an answer, sorted;
     see `_pair_numbers`.
     """
-    # The numbers of a student's pairs begin with the number for question 0, and end before the
-    # number for question 0 of the next student. They follow one another in the sorted array.
+    # In the sorted array, the pairs of a student follow one another: from the number of the student
+    # and question 0, to just before the number of the next student and question 0.
     first_pair = student * n_questions
     start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
     answered_questions = answered[start:end] - first_pair
@@ -827,18 +833,19 @@ def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: in
     # Draw random answers as candidates: many more than needed, since some are dropped below.
     n_candidates = 4 * int(n_missing.sum()) + 1000
     candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
-    # The number of answers that the question of each candidate can lose. It is negative for a rare
-    # question.
+    # For each candidate, the number of answers that its question can lose and still have `least`
+    # answers. It is negative if the question is rare.
     n_to_spare = counts[candidates["question"]] - least
-    # Number the candidates of each question from 0. Keep as many as the question can lose: none of
-    # a rare question.
+    # Number the candidates of each question from 0, and keep as many of them as the question can
+    # lose. This keeps no answer to a rare question.
     index_in_question = candidates.groupby("question").cumcount()
     spared = candidates[index_in_question < n_to_spare]
     # Choose at most one answer of each student.
     exchanged = spared.drop_duplicates("student")
     # List each rare question once for each answer that it lacks, in random order.
     new_question = rng.permutation(np.repeat(rare, n_missing))
-    # Give each chosen answer one of these questions, until no answer or no question is left.
+    # Give each chosen answer the next of these questions, until the answers or the questions run
+    # out.
     n_exchanged = min(len(exchanged), len(new_question))
     return exchanged[:n_exchanged].assign(question=new_question[:n_exchanged])
 
@@ -965,7 +972,8 @@ def _draw_attraction(rng: Rng, key: Array) -> Array:
     """Draw how much each option attracts students who do not know the answer.
 
     `key` is the right option of each question. The result has the shape (n_questions, N_OPTIONS).
-    An attraction is the logarithm of the option's weight, for a student with ability 0.
+    A student who does not know the answer chooses an option with a probability in proportion to the
+    option's weight. The attraction is the logarithm of this weight for a student with ability 0.
     """
     n = len(key)
     # The two options in the middle attract a little more than the first and the last.
@@ -1035,9 +1043,9 @@ def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     cohort does in the quiz, and how well the student does on the day.
     """
     # All sittings of the same cohort and quiz share the second part, and all sittings of the same
-    # student and day share the third part. `ngroup` numbers such groups of sittings from 0; group k
-    # takes the random number with index k. There are no more groups than sittings, so `n` random
-    # numbers are enough.
+    # student and day share the third part. `ngroup` returns the number of each sitting's group,
+    # from 0. This number is used as an index into an array of random numbers, so a group shares one
+    # random number. There are no more groups than sittings, so `n` random numbers are enough.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)
@@ -1084,8 +1092,9 @@ def draw_choices(
     asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.empty(n, np.int8)
-    # Take the most probable outcome (right or wrong) of each answer, and add up the probabilities
-    # of these outcomes over all answers. Do the same with the most probable option.
+    # These sums give the best possible accuracies (`limits`). The first adds up, over all answers,
+    # the probability of the more probable outcome, right or wrong. The second adds up the
+    # probability of the most probable option.
     best_outcome_sum = 0.0
     best_option_sum = 0.0
     for start in range(0, n, CHUNK):
@@ -1124,8 +1133,8 @@ def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Arra
     confidence = np.full(len(option), NO_CONFIDENCE, np.int8)
     is_stated = is_asked & (rng.random(len(option), np.float32) < 0.65)
     stated = np.flatnonzero(is_stated)
-    # The confidence follows the logit of the probability of the option chosen, plus noise. Adding
-    # 1e-6 avoids a division by 0.
+    # The confidence rises with a noisy logit: the logit of the probability of the chosen option,
+    # times a factor, plus noise. Adding 1e-6 avoids a division by 0.
     p_chosen = probability[stated, option[stated]]
     odds = p_chosen / (1 - p_chosen + 1e-6)
     noise = rng.standard_normal(len(stated))

@@ -53,7 +53,7 @@ N_SPLITS = 5
 _CHALLENGE_LENGTH = 10
 # Strategies are compared in pairs after this many questions, once early and once at the end.
 _COMPARED = (5, _CHALLENGE_LENGTH)
-# Longest name of a strategy in the tables on the terminal.
+# Names of strategies are cut to this many characters in the tables on the terminal.
 _NAME_WIDTH = 24
 # A table is printed for each measure. The key is the title of the table, and the value is a column
 # of the result of `strategy_games.score`.
@@ -190,8 +190,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--stop_at_error", type=parse_fraction, metavar="S", default=0.0, help=help_text
     )
-    # The next two flags exclude each other: by the papers' protocols, an answer that is to be
-    # predicted (a target) may not be asked.
+    # The next two flags exclude each other. --targets_queryable allows the game to ask an answer
+    # that is to be predicted (a target). The protocols of the papers do not allow this.
     rules = parser.add_mutually_exclusive_group()
     help_text = "play a second time, with targets that may be asked"
     rules.add_argument("--targets_queryable", action="store_true", help=help_text)
@@ -252,7 +252,8 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
 
     A case holds the students to be examined with their answers (the reference), a mask, which says
     which of these answers are hidden, and a model that has learned from other students. With
-    --protocol, each split of the students has one mask and a model of its own.
+    --protocol, the students are split several times. Each split has its own reference, one mask and
+    its own model.
     """
     if options.protocol:
         # A protocol splits all students, whichever file they are in.
@@ -260,24 +261,26 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         # Arrays have a column for each QuestionId, from 0 to the largest one.
         n_columns = int(answers["QuestionId"].max()) + 1
         protocol = PROTOCOLS[options.protocol]
-        # Each split has one mask, so --masks says how many splits there are.
+        # Each split has one mask, so the flag --masks sets the number of splits.
         n_splits = options.masks or N_SPLITS
         splits_of_students = splits(
             answers, protocol, n_splits, n_questions=options.questions, n_columns=n_columns
         )
         for learned, reference in splits_of_students:
-            # `splits` gives each reference a single mask, which has the name of the reference.
+            # A reference from `splits` has one mask, whose name is the name of the reference.
             yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
     answers = read_students(files.train)
     reference = read_reference(files.reference, int(answers["QuestionId"].max()) + 1)
-    # The model may not learn from a student whom it examines. The message about such a student
-    # begins with the names of the training files and ends with a hint.
+    # The model must not learn from a student whom it examines: `require_others` raises an error if
+    # it would. The message of the error begins with the names of the training files and ends with a
+    # hint.
     train = ", ".join(map(str, files.train))
     hint = "were all files written by the same run of local_data_split.py?"
     reference.require_others(answers["UserId"].to_numpy(), f"{train}: holds", hint)
     bank = calibrate(answers, reference.is_correct.shape[1])
-    # `reference.targets` has the names of the masks as keys. Without --masks, take all masks.
+    # The keys of `reference.targets` are the names of the masks. Take the first --masks of them, or
+    # all without this flag.
     for mask in list(reference.targets)[: options.masks]:
         yield Case(bank, reference, mask)
 
@@ -344,8 +347,9 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
     Students in the parts 0 to ``n_test - 1`` are examined. The next ``n_unused`` parts are left
     out. The model learns from the students of all other parts.
     """
-    # Several splits share a shuffle of the students, and examine different parts of it. If fewer
-    # than `n_test` parts are left to examine, the students are shuffled anew.
+    # Each split examines `n_test` parts of the shuffled students. The next split takes the next
+    # parts of the same shuffle. If fewer than `n_test` parts are left, the students are shuffled
+    # anew.
     splits_per_shuffle = protocol.n_parts // protocol.n_test
     shuffle_number, n_earlier_splits = divmod(split_number, splits_per_shuffle)
     # The second seed is 0 here and 1 in `_choose_targets`, so that the shuffle and the choice of
@@ -358,8 +362,8 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
     place_in_list = np.arange(n_students)
     part[shuffled] = place_in_list * protocol.n_parts // n_students
     # Earlier splits of the same shuffle have examined the first `n_examined` parts. Renumber the
-    # parts so that the next part becomes part 0. With the remainder, the numbers of the examined
-    # parts, which would be negative, become the largest ones.
+    # parts so that the next part becomes part 0. The parts that were examined would get negative
+    # numbers: the remainder makes them the largest numbers.
     n_examined = n_earlier_splits * protocol.n_test
     return (part - n_examined) % protocol.n_parts
 
@@ -385,7 +389,7 @@ def _choose_targets(examined: pd.DataFrame, share: float, split_number: int) -> 
 def play_by_rules(
     options: argparse.Namespace, cases: Sequence[Case], strategies: Mapping[str, Strategy]
 ) -> list[Result]:
-    """Play every strategy in every case, once by each of the rules that the flags allow."""
+    """Play every strategy in every case; with --targets_queryable, by two different rules."""
     rules_by_title = {"Targets may not be asked": Rules()}
     if options.targets_queryable:
         rules_by_title["Targets may be asked"] = Rules(targets_queryable=True)
@@ -394,8 +398,8 @@ def play_by_rules(
     results = []
     with tqdm(total=n_games, desc="Games", disable=None) as bar:
         for title, rules in rules_by_title.items():
-            # The games are not bound to a variable, so that their memory is freed before the next
-            # rules are played.
+            # No variable holds the games, so their memory is freed before the games by the next
+            # rules.
             results.append(report(title, play_all(cases, strategies, rules, limits, bar), options))
     return results
 
@@ -432,13 +436,13 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
     others = [name for name in games if name != OWN]
     if OWN in games and others:
         caption = f"{OWN} ahead in accuracy, ± 2 standard errors (*: 0 is outside)"
-        # The numbers of questions after which the games were scored.
+        # The games were scored after each of these numbers of questions.
         numbers = scores["n"].unique().tolist()
         tables[caption] = _comparison_table(games, others, numbers)
     notes = []
     for name, by_mask in games.items():
-        # How often a student was asked a question that had already been asked of as many students
-        # as --max_exposure allows.
+        # How often a student was asked a question although as many students as --max_exposure
+        # allows had been asked it before.
         n_over_limit = sum(game.n_over_limit for game in by_mask.values())
         if n_over_limit:
             notes.append(
@@ -474,10 +478,11 @@ def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
 def _comparison_table(games: Games, others: Sequence[str], numbers: Sequence[int]) -> pd.DataFrame:
     """Return a table that compares the kit's own strategy `OWN` with others.
 
-    The table has a row for each of the `others`. `numbers` are the numbers of questions after which
-    the games were scored.
+    The table has a row for each of the `others`. The games were scored after each of the `numbers`
+    of questions.
     """
-    # If a test is shorter than the numbers of questions in `_COMPARED`, compare at its end.
+    # If a test ends before the first number of questions in `_COMPARED`, compare after its last
+    # question.
     compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
     columns = {}
     for n in compared:
@@ -563,7 +568,7 @@ def _format_scores(
 
 
 def as_text(result: Result) -> str:
-    """Return a result, the tables of all games by the same rules, as text of at most 80 columns."""
+    """Return the title, the tables and the notes of a result as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
         # The name of a column may have several lines. The header then gets a level for each line.
@@ -611,7 +616,8 @@ def render_page(
 ) -> str:
     """Return the page with all results and facts."""
     if options.protocol:
-        # Each split of the protocol learns from some students of all files and examines others.
+        # A protocol joins the students of all files and splits them anew, so no file is only
+        # learned from or only examined.
         paths_by_title = {"Students of": [*files.train, files.reference]}
     else:
         paths_by_title = {"Learned from": files.train, "Examined": [files.reference]}

@@ -31,13 +31,13 @@ import numpy as np
 _N_ROUNDS = 10
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# The answers of later rounds will change the mean of a logit. The strategy assumes that the change
-# has at least this variance.
+# The answers of later rounds will move the estimated mean of a logit, by an amount that is not
+# known now. The strategy assumes that this amount has at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, asking a target makes its prediction certain, because the answer is then
-# known. So the value of asking a question grows by this number times min(p, 1 − p), where p is the
-# probability of a right answer. min(p, 1 − p) is the probability that the prediction for the
-# question would otherwise be wrong.
+# By some rules, targets (the answers to be predicted) may be asked. Asking a target makes its
+# prediction certain. So the value of asking a question grows by this number times min(p, 1 − p),
+# where p is the probability of a right answer: min(p, 1 − p) is the probability that the prediction
+# would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 # Gauss-Hermite quadrature: if z is standard normal, the mean of f(z) is about the weighted mean of
@@ -63,9 +63,8 @@ class Posterior:
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
         """Separate the columns of `known` that belong to questions from those of abilities.
 
-        `known` is a `StudentPosterior`, which treats each ability like a question whose logit is
-        the ability. Its first Q columns are the questions, and its next k columns are the
-        abilities.
+        `known` is a `StudentPosterior`. Its arrays have Q columns for the questions, then k columns
+        for the abilities: an ability is treated like the logit of a further question.
         """
         k = known.model.slopes.shape[1]
         q = known.mean.shape[1] - k
@@ -74,19 +73,19 @@ class Posterior:
         self.variance: FloatArray = known.variance[:, :q]
         # Covariance of a student's logits before any answer, (Q, Q).
         self.prior_covariance: FloatArray = known.covariance[:q, :q]
-        # Every answer has a *factor*, a vector f over the questions, shape (S, answers, Q). The
-        # covariance after the answers is `prior_covariance` minus the sum of f fᵀ over the
-        # student's answers.
+        # Every answer of a student reduces the covariance of the student's logits by f fᵀ. These
+        # are the vectors f, the *factors*, with an element for each question, shape (S, answers,
+        # Q). The covariance after the answers is `prior_covariance` minus the sum of f fᵀ.
         self.factors: FloatArray = known.factors[:, :, :q]
 
-        # k rows of each student's covariance matrix after the answers: the covariance of each
-        # ability with all logits and all abilities, shape (S, k, Q + k).
+        # For each student, the covariances after the answers of each ability with all logits and
+        # all abilities, shape (S, k, Q + k).
         ability_factors = known.factors[:, :, q:].transpose(0, 2, 1)
         ability_rows = known.covariance[q:] - ability_factors @ known.factors
-        # Mean and covariance of the abilities, (S, k) and (S, k, k). The model may find that the
-        # students find all questions easier or harder than the training students did. It then adds
-        # a shift to the means of all columns. The shift belongs to the questions only, so it is
-        # subtracted from the abilities.
+        # Mean and covariance of the abilities, (S, k) and (S, k, k). If all questions are easier or
+        # harder for these students than for the training students, the model adds the difference,
+        # `shift`, to the means of all columns. It makes sense for logits only, so it is subtracted
+        # from the abilities again.
         self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
         self.ability_covariance: FloatArray = ability_rows[:, :, q:]
         # Covariance of logits and abilities, (S, Q, k).
@@ -221,8 +220,9 @@ def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
     wrong answer, because P(wrong) = 1 − P(right). So the expected length is 2 ‖c‖ · dP(right) / dm.
     """
     knows = posterior.knows()
-    # dP(right) / dm is `steepness` times 1 − guessing. The factors 2 and 1 − guessing are left out,
-    # because they are the same for all questions.
+    # With the mean logit m, dP(right) / dm is `steepness` times (1 − guessing). The expected length
+    # of the move has this factor and the factor 2. Both are left out, because they are the same for
+    # all questions.
     steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
     covariance_length = np.linalg.norm(posterior.cross_covariance, axis=2)
     return _question_with_largest(covariance_length * steepness, askable)
@@ -260,19 +260,20 @@ def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArr
         question = np.flatnonzero(askable[row])
         target = np.flatnonzero(hidden[row])
         # The first rows of `covariance` belong to the askable questions, the other rows to the
-        # hidden answers. `with_target` is C of the docstring, with a row for each askable question.
-        # `among_targets` is H, and `target_noise` is N.
+        # hidden answers. In the formula of the docstring, C is a row of `with_target`, H is
+        # `among_targets`, and N is `target_noise`.
         covariance = posterior.covariance(row, np.concatenate([question, target]), target)
         with_target = covariance[: len(question)]
         among_targets = covariance[len(question) :]
         target_noise = np.diag(noise[row, target] / hidden[row, target])
-        # C (H + N)⁻¹, with a row for each askable question. `solve` returns its transpose,
+        # C (H + N)⁻¹ of all askable questions, a row for each. `solve` returns the transpose:
         # (H + N)⁻¹ Cᵀ.
         coefficients = np.linalg.solve(among_targets + target_noise, with_target.T).T
         explained = (with_target * coefficients).sum(axis=1)
         total = posterior.variance[row, question] + noise[row, question]
-        # Rounding may bring the share to 1, whose logarithm in the reward is infinite. The factor ½
-        # of the reward is left out, because it is the same for all questions.
+        # Rounding may make the share 1. Then log(1 − share) in the reward would be infinite, so the
+        # share is limited. The factor ½ of the reward is left out, because it is the same for all
+        # questions.
         share = np.minimum(explained / total, 1 - 1e-6)
         value[row, question] = -np.log1p(-share)
     return _question_with_largest(value, askable)
@@ -317,11 +318,12 @@ def most_right_predictions(
 def _prediction_weight(posterior: Posterior, hidden: FloatArray) -> FloatArray:
     """Return how much a better known logit should improve the predictions, shape (S, Q).
 
-    A better known logit helps only if it can change the prediction, that is, if the mean logit can
-    cross the boundary where P(right) = ½. Answers of later rounds will move the mean logit. Its
-    value after the last round is assumed to be normal around its present value. The variance
-    (`spread`) is a rule of thumb: a share of the logit's variance, in proportion to the rounds
-    left. The weight is the density of this distribution at the boundary, times `hidden`.
+    To know a logit better helps only if its mean then crosses the boundary where P(right) = ½, so
+    that the prediction changes. The answers of the rounds left will move this mean. After the last
+    round, it is assumed to be normal around its present value, with a variance (`spread`) by a rule
+    of thumb: a share of the logit's variance, in proportion to the rounds left. The weight is the
+    density of this normal distribution at the boundary, times `hidden`, the probability that the
+    answer must be predicted.
     """
     rounds_left = np.clip(_N_ROUNDS - posterior.n_answers, 1, _N_ROUNDS)[:, None]
     spread = _RESOLUTION * rounds_left / _N_ROUNDS * posterior.variance + _MIN_SPREAD

@@ -41,7 +41,7 @@ from common.tasks import LOCAL, TASK_4
 import numpy as np
 import pandas as pd
 
-# Students whose questions are printed by default.
+# By default, the questions that this many students were asked are printed.
 _N_STUDENTS_PRINTED = 3
 
 
@@ -53,7 +53,8 @@ class _Examination:
     played: Played
     # Seconds that reading the students and playing the scored games took.
     seconds: float
-    # Accuracies after each question, or the reason why there are none: see `measure_curves`.
+    # The accuracy after each question of the test, or a text that says why it was not measured: see
+    # `measure_curves`.
     curves: FloatArray | str
     # How the entry's weights were trained; None if it is not recorded.
     training: Provenance | None
@@ -67,11 +68,12 @@ class _Examination:
 class _Paths:
     """The files that an evaluation writes besides the score."""
 
-    # A table of the questions asked.
+    # The table of the questions that each student was asked.
     asked: Path
     # The entry's output; not written if the entry prints nothing.
     output: Path
-    # Probabilities of the targets; None if they are not asked for.
+    # The probabilities of a right answer to each target, an answer to be predicted. None if the
+    # user does not ask for this file.
     probabilities: Path | None
 
 
@@ -96,7 +98,8 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     may_train_copy = is_own_package and is_local_split
     with _with_local_weights(named_setting, may_train_copy) as played_setting:
         examination = _examine(played_setting, options, paths)
-    # The page names the entry that the user has named, even if a copy was played.
+    # If a copy of the entry was played, the page still names the entry itself: `named_setting`
+    # holds its path.
     _publish(options, named_setting, examination, paths)
 
 
@@ -179,7 +182,8 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
         probabilities=options.probabilities,
     )
     cli.require_outputs([paths.asked, paths.output, paths.probabilities], inputs)
-    # The score files must not overwrite an input, nor the file of probabilities.
+    # Remove the score and its page of an earlier run. Raises an error if one of the two has the path
+    # of an input or of the file of probabilities, which must not be lost.
     not_to_overwrite = [*inputs, paths.probabilities]
     score_files.remove_scores(options.output_dir, TASK_4.number, phase, not_to_overwrite)
     for path in (paths.asked, paths.output):
@@ -217,7 +221,7 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     with_probability = paths.probabilities is not None
     played = play_all(setting, reference, paths.output, with_probability)
     seconds = time.perf_counter() - started
-    # `curves` holds the accuracies after each question, or a text that says why there are none.
+    # The accuracy after each question, or a text that says why it was not measured.
     curves: FloatArray | str
     if options.skip_curve:
         curves = "not asked for"
@@ -291,7 +295,7 @@ def _publish(
 
 
 def _describe_score(setting: Setting, figures: Mapping[str, Any]) -> str:
-    """Return the words after the score: its deviation over the masks, and the rules of the game."""
+    """Return the text in brackets after the score: its deviation over the masks, and the rules."""
     n_masks = len(figures["masks"])
     if n_masks == 1:
         return f"(one mask, {setting.rules})"

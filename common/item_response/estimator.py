@@ -155,8 +155,10 @@ class ItemResponse(BaseItemResponse):
         return self._fit_and_set_attributes(answers, start_posterior, choice)
 
     def _set_attributes(self, posterior: Posterior) -> None:
-        """Set the attributes that users read; right and wrong answers have one stage only."""
+        """Set the attributes that users read, such as `difficulty_`."""
         super()._set_attributes(posterior)
+        # These attributes have an element for each stage of an answer (see MODEL.md). Right and
+        # wrong answers have only one stage: drop this dimension.
         self.discrimination_ = self.discrimination_[0]
         self.difficulty_ = self.difficulty_[0]
         self.context_variance_ = self.context_variance_[:, 0]
@@ -212,8 +214,9 @@ class ItemResponse(BaseItemResponse):
     def mastery(self, subject: npt.ArrayLike) -> pd.DataFrame:
         """Return how much of each subject each student is expected to know.
 
-        A student gets a row for each subject in which the student has answers. In the fit, the
-        context of each answer must have been the subjects of its question.
+        A student gets a row for each subject in which the student has answers. The model must know
+        effects of subjects: in the call of `fit`, the argument `context` must have been the
+        subjects of the questions, or this estimator must be the result of `with_subjects`.
 
         Parameters
         ----------
@@ -311,17 +314,18 @@ class ItemResponse(BaseItemResponse):
     def without_contexts(self) -> "ItemResponse":
         """Return an estimator that predicts answers whose contexts are not known.
 
-        It predicts as this estimator does for unknown contexts. If the fit had no contexts, the
+        A context is where an answer was given, such as a quiz. The result predicts as this
+        estimator does for contexts that the fit does not know. If the fit had no contexts, the
         result equals this estimator.
         """
         return self._with_posterior(without_contexts(self._check_fitted()), n_levels=0)
 
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
-        """Return an estimator with the given subjects as contexts, as the method `mastery` needs.
+        """Return an estimator that knows the subjects of answers, as the method `mastery` needs.
 
-        Use it if this estimator was fitted without contexts, or with contexts of another kind, such
-        as quizzes. In the result, the effects of the subjects are 0: students differ from one
-        another in a subject only by their abilities.
+        In the result, the subjects of a question are its contexts. Call this method if the contexts
+        of the fit were not subjects but quizzes, for instance, or if there were none. The effects
+        of the subjects in the result are 0: students differ in a subject only by their abilities.
 
         Parameters
         ----------
@@ -353,9 +357,8 @@ class ItemResponse(BaseItemResponse):
     def _with_posterior(self, posterior: Posterior, n_levels: int) -> "ItemResponse":
         """Return an estimator with the settings of this one and another posterior.
 
-        `n_levels` is the number of levels of contexts: how many ids of contexts its predictions
-        need for each pair of student and question. There are 2, for instance, if contexts are a
-        quiz and its group of quizzes.
+        `n_levels` is how many ids of contexts a prediction needs for each pair of a student and a
+        question: two, for instance, if the contexts are a group of quizzes and a quiz of the group.
         """
         estimator = copy(self)
         estimator.n_levels_ = n_levels
@@ -404,10 +407,10 @@ class ItemResponse(BaseItemResponse):
             # The fit used contexts, which `find_ability` below cannot take.
             return self.transform(student_of_answer, question, is_correct, context=context)
         answers = self._as_further_answers(student_of_answer, question, is_correct, context)
-        # The outcome of a right answer is 0.
+        # In `answers`, the outcome 0 means right, and 1 wrong.
         is_right = answers.outcome == 0
-        # `transform` would find the same ability, up to a small numerical error, but takes longer
-        # for a single student.
+        # `find_ability` finds the ability that `transform` would find, up to a small numerical
+        # error, but is faster for a single student.
         ability = find_ability(posterior, answers.question, is_right)
         return Abilities(student_ids, ability.mean, ability.covariance)
 
@@ -426,9 +429,10 @@ class ItemResponse(BaseItemResponse):
     ) -> "ItemResponse":
         """Return an estimator for other students, with the question parameters of this estimator.
 
-        The abilities of the students, and their effects in contexts, are estimated from the given
-        answers. The question parameters stay as they are, so this takes milliseconds.
-        `predict_proba` of the result predicts further answers of these students.
+        The abilities of the students are estimated from the given answers. If the fit had contexts,
+        such as quizzes, so is how much better or worse each student does in each context. The
+        question parameters stay as they are, so this takes milliseconds. `predict_proba` of the
+        result predicts further answers of these students.
 
         Parameters
         ----------
@@ -455,9 +459,9 @@ class ItemResponse(BaseItemResponse):
     ) -> Self:
         """Learn from further answers; the answers of the fit are not needed.
 
-        The posteriors of students and questions before the further answers are the priors. New
-        students and new questions begin as average ones. Give only answers that were not learned
-        before: an answer that is given again counts twice.
+        The present posteriors of students and questions serve as priors for the further answers.
+        New students and new questions begin as average ones. Give only answers from which this
+        estimator has not learned yet: an answer that is given again counts twice.
 
         Parameters
         ----------
@@ -499,19 +503,19 @@ class ItemResponse(BaseItemResponse):
     ) -> Answers:
         """Check answers that come after the fit; return them with the contexts that the fit used.
 
-        A fit may leave out the contexts of its answers (see `uses_context`). Then the contexts of
-        further answers may be missing; if they are given, they are checked and left out as well.
-        Raises `InputError` if an argument has a wrong shape, dtype or value.
+        A context is where an answer was given, such as a quiz. A fit may get contexts and yet not
+        use them (see `uses_context`). Then `context` may be None. If it is given, it is checked,
+        but not returned. Raises `InputError` if an argument has a wrong shape, dtype or value.
         """
         student, question = as_answers(student, question)
         is_right = checks.as_category("is_correct", is_correct, len(student), 0, 1)
         is_left_out = not self.uses_context
         may_be_missing = is_left_out and context is None
-        # Contexts must have as many levels as the contexts given to the fit, used or left out.
+        # Contexts must have as many levels as those that the fit got, even if it did not use them.
         n_expected_levels = 0 if may_be_missing else self.n_levels_
         context_ids = checks.as_context(context, len(student), n_expected_levels)
         if is_left_out:
-            # Keep the rows, but no level of contexts.
+            # Drop all columns: each column holds the contexts of one level.
             context_ids = context_ids[:, :0]
         return Answers.of_right_or_wrong(student, question, is_right, context_ids)
 

@@ -39,15 +39,17 @@ def predict_stages(
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
-    # For each pair and stage, the probability of passing the stage if it is reached.
+    # The result: the probability that the answer of each pair (row) passes each stage (column) if
+    # it reaches the stage.
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
         """Write the probabilities of some pairs into `passing`, into the rows `pairs`."""
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
-        # `pairs` is a part of all pairs in the order of students, so these pairs need only a range
-        # of the students. If there are no pairs, the values of `initial` make the range empty.
+        # The pairs were sorted by student, so the students of these pairs lie in a range from
+        # `first_student` to `last_student`. If there are no pairs, the values of `initial` make the
+        # range empty.
         first_student = student_of_pair.min(initial=len(posterior.student_ids))
         last_student = student_of_pair.max(initial=0)
         students = posterior.students.take(slice(first_student, last_student + 1))
@@ -55,8 +57,9 @@ def predict_stages(
             effects = None
             if posterior.levels:
                 effects = _effects_on_logits(posterior, student_of_pair, context[pairs], stage)
-            # An item is a question in one stage. The posterior has all items of the first stage,
-            # then all items of the second stage, and so on.
+            # Each question has its own parameters in each stage: a question in one stage is an
+            # item. The posterior holds the items of all questions in the first stage, then those in
+            # the second stage, and so on.
             of_stage = slice(stage * n_questions, (stage + 1) * n_questions)
             items = posterior.items.take(of_stage)
             guessing = posterior.guessing[of_stage][question_of_pair]
@@ -66,7 +69,8 @@ def predict_stages(
             p_knows = expected_probability(mean, variance)
             passing[pairs, stage] = p_knows + guessing * (1 - p_knows)
 
-    # Sort the pairs by student: `predict_pairs` then reads the posteriors of a range of students.
+    # Sort the pairs by student, so that each call of `predict_pairs` needs the posteriors of a
+    # small range of students only.
     order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
     # At most `_PAIRS_AT_ONCE` pairs in each part. An even number of parts keeps two threads equally
     # busy.
@@ -78,15 +82,17 @@ def predict_stages(
 def _effects_on_logits(
     posterior: Posterior, student_position: IntArray, context: IntArray, stage: int
 ) -> FloatArray:
-    """Return how the contexts of pairs change their logits, shape (pairs, 2 + k).
+    """Return by how much the context of each pair changes its logit, shape (pairs, 2 + k).
 
-    The change is the sum of the student effect and of the shared effect. The columns are the mean
-    of the change, its variance and its covariances with the k abilities. The parameters are those
-    of `find_effects`.
+    A context is where an answer is given, such as a quiz. The change is the sum of two effects:
+    that of the student alone in this context, and that of all students in it. The columns are the
+    mean of the change, its variance and its covariances with the k abilities. The parameters are
+    those of `find_effects`.
     """
     effects, shared = find_effects(posterior, student_position, context, stage)
-    # The shared effect is independent of the student. So the means of the two effects add up, and
-    # so do their variances. The covariances with the student's abilities do not change.
+    # The effect that all students share is independent of the effect of the single student. So the
+    # means of the two effects add up, and so do their variances. The covariances with the student's
+    # abilities stay those of the student's effect.
     effects[:, EFFECT_MEAN_AND_VARIANCE] += shared
     return effects
 
@@ -124,11 +130,12 @@ class LogitParts:
     # Posterior mean and variance of slopes · ability + intercept.
     mean: FloatArray
     variance: FloatArray
-    # Posterior mean and variance of the effect of the context. It is the sum of the student's own
-    # effects on all levels, and of the effect that all students share in the context.
+    # Posterior mean and variance of the effect of the context, such as a quiz: by how much the
+    # logit is higher in this context. The effect is the sum of a part of the student alone and a
+    # part that all students share.
     effect: FloatArray
     effect_variance: FloatArray
-    # Posterior mean of the effect that belongs to the student alone.
+    # Posterior mean of the part of the effect that belongs to the student alone.
     student_effect: FloatArray
     # Posterior mean of the question's intercept.
     easiness: FloatArray
@@ -147,9 +154,10 @@ def explain(
 
         logit = slopes · ability + intercept + effect of the context.
 
-    The effect is the sum of a student effect, which the student alone has in the context, and of a
-    shared effect, which all students have there. Without contexts, both are 0. The posterior must
-    be that of right and wrong answers.
+    A context is where the answer is given, such as a quiz. Its effect is the sum of a student
+    effect, which the student alone has in the context, and of a shared effect, which all students
+    have there. Without contexts, both are 0. The posterior must come from a fit to right and wrong
+    answers, not to chosen options.
 
     Parameters
     ----------
@@ -165,7 +173,9 @@ def explain(
     mean, variance = logit_moments(
         posterior.students, posterior.items, student_position, question_position
     )
-    # The two effects of each pair's context: columns with the mean and the variance.
+    # For each pair, the mean and the variance (columns) of the student's own effect in the pair's
+    # context, and of the effect that all students share in this context. Without contexts, both
+    # stay 0.
     student_effect: FloatArray = np.zeros((len(student), 2), np.float32)
     shared_effect: FloatArray = np.zeros((len(student), 2), np.float32)
     if posterior.levels:
@@ -173,9 +183,10 @@ def explain(
         # A copy, since a view would keep the other columns in memory: the covariances of the
         # student effect with the abilities.
         student_effect = effects[:, EFFECT_MEAN_AND_VARIANCE].copy()
-    # The two effects are independent, so both their means and their variances add up.
+    # The student effect and the shared effect are independent, so their means add up, and so do
+    # their variances.
     effect_mean, effect_variance = (student_effect + shared_effect).T
-    # The posterior of an item has the slopes, then the intercept.
+    # The last column of the posterior means is the question's intercept, the others are its slopes.
     slopes = posterior.items.mean[:, :-1]
     intercept = posterior.items.mean[:, -1]
     return LogitParts(
@@ -221,25 +232,28 @@ def find_effects(
     """
     k = posterior.students.mean.shape[1]
     effects = np.zeros((len(student_position), 2 + k), np.float32)
-    # A label is one number that stands for a context and a stage (see `make_label`).
+    # For each level of contexts, the labels of the pairs. A label is one number that stands for the
+    # context of a pair and the stage (see `make_label`).
     labels = []
     for level, ids in enumerate(posterior.context_ids):
         context_number = find_ids(ids, context[:, level])
         labels.append(make_label(context_number, np.int32(stage), posterior.n_stages))
-    # For each level, from the coarsest to the finest, the row of the level's array in
-    # `posterior.effects` that belongs to each pair's student in the pair's context. The row is −1
-    # if the student has no answers in this context.
+    # `posterior.effects` holds an array for each level, from the coarsest to the finest, with a row
+    # for each student and context in which the student has answers. For each level, find the row
+    # that belongs to each pair. The row is −1 if the student has no answers in the context.
     rows_by_level = find_nodes(posterior.levels, student_position, labels)
     for row, level_effects, prior_variance in zip(
         rows_by_level, posterior.effects, posterior.variance, strict=True
     ):
         has_answers = row >= 0
-        # A row of `level_effects` is about the sum of the student's effects from the coarsest level
-        # down to this level. So it replaces the row of the level before.
+        # A row of `level_effects` already includes the student's effects on the coarser levels. So
+        # it replaces the row of the level before, and is not added to it.
         effects[has_answers] = level_effects[row[has_answers]]
-        # An effect in a context without answers of the student has its prior distribution.
+        # If the student has no answers in a context, the effect in this context has its prior
+        # distribution: mean 0, and the prior variance of the level.
         effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior_variance[stage])
-    # The label of a context of the last level is the position of its shared effect.
+    # The shared effects are stored in the order of the labels of the last level. So the label is
+    # the position of the effect.
     shared_position = labels[-1]
     shared = np.stack(
         [posterior.shared.mean[shared_position], posterior.shared.variance[shared_position]], axis=1

@@ -39,7 +39,8 @@ _MIN_ANSWERS_IN_GROUP = 20
 _MIN_GROUPS = 3
 # The parameters of a question with fewer answers are NaN.
 _MIN_ANSWERS = 30
-# Numbers of answers at which the table of reliabilities begins a new row.
+# The table of reliabilities has a row for each range of numbers of answers: students with 1 to 4
+# answers, with 5 to 9, and so on. These are the first numbers of the ranges.
 _FIRST_NUMBERS = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -93,8 +94,10 @@ class QuestionStatistics:
     def parameters(self) -> pd.DataFrame:
         """Return difficulty and discrimination of each question, with standard errors.
 
-        The discrimination is the slope along the overall ability, which is the direction of the
-        mean slopes. The slopes in other directions stay as the fit has estimated them.
+        A student may have several abilities. The overall ability is their combination in the
+        direction of the mean slopes of all questions. The discrimination is the slope in this
+        direction. The slopes in the other directions are not estimated anew: they are those of the
+        fit.
 
         The likelihood is the product of the probabilities of all answers, each given the student's
         other answers. One step of Newton's method goes from the fitted parameters towards the
@@ -127,8 +130,9 @@ class QuestionStatistics:
         derivatives = np.stack([predictions.by_intercept, predictions.by_slope])
         residual_variance = predictions.residual_variance
         n_questions = len(self._answers.question_ids)
-        # For each question, `score` has the derivatives of the log likelihood by the intercept and
-        # the slope, and `information` has the Fisher information of the intercept and the slope.
+        # For each question, `score` holds the gradient of the log likelihood: the derivatives by
+        # the intercept and by the slope. `information` holds the Fisher information matrix of these
+        # two.
         information = np.empty((n_questions, 2, 2))
         score = np.empty((n_questions, 2))
         for i in range(2):
@@ -259,12 +263,12 @@ class QuestionStatistics:
         predictions = self._predictions
         n_questions = len(self._answers.question_ids)
         group, n_groups = _group_answers(self._answers.question, predictions.p_right, n_questions)
-        # Sum the answers of each cell. A cell is a question and a group. There are `_MAX_GROUPS`
+        # Compute the sums for each cell, a pair of a question and a group. There are `_MAX_GROUPS`
         # cells for each question, and the cells of question 0 come first.
         cell_of_answer = self._answers.question * _MAX_GROUPS + group
         n_cells = n_questions * _MAX_GROUPS
         columns = {
-            # Without a column, `bincount` counts the answers.
+            # None has no values to add up, so `bincount` counts the answers.
             "n": None,
             "expected": predictions.p_right,
             "residual": predictions.residual,
@@ -285,7 +289,7 @@ class QuestionStatistics:
         return groups
 
     def _sum(self, values: Array | None) -> FloatArray:
-        """Return the sum of `values` over the answers of each question; None counts the answers."""
+        """Return the sum of `values` over the answers of each question; if None, their number."""
         n_questions = len(self._answers.question_ids)
         sums = np.bincount(self._answers.question, values, n_questions)
         return np.asarray(sums, np.float64)
@@ -393,7 +397,8 @@ class QuestionStatistics:
         on the marginal reliability.
         """
         students = self._answers.students
-        # The overall ability is direction · ability, with a vector of length 1.
+        # The overall ability of a student is one number: direction · abilities. The vector
+        # `direction` has the length 1.
         direction = self._answers.direction
         mean = students.mean @ direction
         variance = np.einsum("i,nij,j->n", direction, students.covariance, direction)
@@ -521,7 +526,8 @@ def _group_answers(
     # P(right) is rounded to 16 bits, since NumPy sorts such integers by counting, which is fast.
     rounded = (p_right * np.float32(65535)).astype(np.uint16)
     by_probability = np.argsort(rounded, kind="stable")
-    # `sort_answers` usually sorts by student. Here, the questions take the place of the students.
+    # The first argument of `sort_answers` is usually the student of each answer. Pass the question
+    # instead, to sort by question.
     by_question, start, _ = sort_answers(question[by_probability], [], n_questions)
     order = by_probability[by_question]
 
@@ -552,7 +558,7 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     residual_variance, and by_intercept and by_slope: the derivatives of the sum of P(right) by the
     question's intercept (easiness) and by its slope (discrimination).
     """
-    # The place of each group in a matrix with a row for each question.
+    # The row (question) and the column (group) of each group in the matrices below.
     row_and_column = groups["question"].to_numpy(), groups["group"].to_numpy()
     deviation = np.sqrt(groups["residual_variance"].to_numpy())
 
