@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# A score that rests on fewer students is shown without a standard error.
+# A score of the answers of fewer students than this is shown without a standard error.
 _FEW_STUDENTS = 10
 
 
@@ -25,7 +25,8 @@ class Score:
     value: float
     # Standard error; None if it is not known.
     error: float | None = None
-    # Number of answers, targets or pairs of questions; None if it is not known.
+    # Number of cases: answers (tasks 1 and 2), pairs of questions (task 3), or targets, the answers
+    # to be predicted (task 4). None if it is not known.
     n: int | None = None
     # Number of students whose answers are scored; None if it is not known.
     n_students: int | None = None
@@ -204,7 +205,7 @@ def area_under_roc_curve(happened: BoolArray, event_probability: FloatArray) -> 
     # events that did not.
     n_happened = np.bincount(index, happened, len(distinct))
     n_not = np.bincount(index, ~happened, len(distinct))
-    # The number of events with a smaller probability that did not happen.
+    # For each distinct probability, how many events with a smaller probability did not happen.
     n_not_below = np.cumsum(n_not) - n_not
     # The number of pairs in which the event that happened has the larger probability; a pair with
     # equal probabilities counts half.
@@ -258,7 +259,10 @@ def calibration_error(bins: pd.DataFrame) -> float:
 
 
 def clustered_standard_error(right: Array, cluster: IntArray) -> float:
-    """Return the standard error of a share whose answers come in clusters (Liang and Zeger 1986).
+    """Return the standard error of a share of right answers, given in clusters.
+
+    A cluster is a student, whose answers are correlated. The formula is that of Liang and Zeger
+    (1986).
 
     Parameters
     ----------
@@ -381,14 +385,15 @@ def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     number_of_pair = number.reshape(-1, 2)
     first = number_of_pair[:, 0]
     second = number_of_pair[:, 1]
-    # A ranking gives each question a random key; a question with a smaller key is better. `keys`
-    # has a row for each ranking and a column for each question.
+    # Draw the random rankings: each gives every question a random key, and puts questions with
+    # small keys first. `keys` has a row for each ranking and a column for each question.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
     # The question of each pair that a ranking puts first, 1 or 2, shape (rankings, pairs).
     preferred = np.where(keys[:, first] < keys[:, second], 1, 2)
     n_judged = (~np.isnan(judged)).sum(axis=0)
-    # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.
+    # How many judgements of each expert agree with each ranking, shape (experts, rankings). A
+    # missing judgement is NaN, which equals neither 1 nor 2.
     n_agree = np.array([(preferred == expert).sum(axis=1) for expert in judged.T])
     agreement = share_right(n_agree, n_judged[:, None])
-    # The score of each ranking: its highest agreement over the experts.
+    # The score of a ranking is its agreement with the expert who agrees most.
     return combine_parts(agreement.T, takes_best=True)

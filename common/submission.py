@@ -105,7 +105,7 @@ def write_predictions(
     table = template.copy(deep=False)
     answer_id = schema.ANSWER_ID.name
     if answer_id in table:
-        # An unknown id becomes an empty cell.
+        # An empty AnswerId was read as -1: make it an empty cell again.
         table[answer_id] = table[answer_id].astype("Int32").mask(table[answer_id] < 0)
     column = answer_options.column_for(template, TASKS[task].column)
     _write(table, column, value, path, task, name, made_from)
@@ -200,7 +200,7 @@ def _write(
             f"{path}: predictions have shape {value.shape}, expected ({len(table)},), one for "
             f"each row of the template"
         )
-    # Accept the kinds boolean, integer, unsigned integer and float.
+    # These letters are NumPy's kinds boolean, integer, unsigned integer and float.
     if value.dtype.kind not in "biuf":
         raise InputError(
             f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
@@ -265,13 +265,15 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    # An unreadable id has been read as UNKNOWN (-1) and reported as a fault. The default `stop` has
-    # then raised an error. Any other `report` may have returned, so such ids may remain.
+    # `read_table` has reported each unreadable id as a fault, and put UNKNOWN (-1) in its place.
+    # The default `report`, `stop`, raises an error at the first fault. Any other `report` may
+    # return, so the table may hold UNKNOWN. Then set both ids of the row to UNKNOWN.
     if report is not stop:
         is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
         pairs.loc[is_unreadable, ids] = schema.UNKNOWN
     repeats = answers.require_distinct_pairs(source, pairs, report)
-    # Set the ids of repeated pairs to -1. Otherwise these rows would be reported again, as extra.
+    # Set the ids of repeated pairs to -1. Otherwise `find_pairs` would find these rows too many,
+    # and they would be reported a second time.
     pairs.loc[repeats, ids] = schema.UNKNOWN
     return pairs
 
@@ -311,10 +313,11 @@ def find_pairs(
     else:
         rows = answers.find_rows(keys, wanted_keys)
     missing = np.flatnonzero(rows < 0)
-    # The key of a row whose ids are -1 is negative.
+    # A row whose ids could not be read, or whose pair is a repeat, has the ids -1. Its key is
+    # negative.
     is_readable = keys >= 0
-    # If no row is readable, a fault has been reported for these rows already. Do not report all
-    # wanted pairs as missing too.
+    # If no row has valid ids, each row has been reported already. Do not report all wanted pairs as
+    # missing too.
     if len(missing) and is_readable.any():
         report(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
@@ -328,7 +331,7 @@ def find_pairs(
 def describe_extra(
     source: reading.Source, pairs: pd.DataFrame, is_extra: BoolArray, wanted_in: str | Path
 ) -> str:
-    """Return a text that tells how many rows are extra, and names the first pairs."""
+    """Return a text that says how many rows hold a pair that is not wanted, and names the first."""
     rows = np.flatnonzero(is_extra)
     return (
         f"{len(rows)} rows hold pairs that are not in {wanted_in}, first row "

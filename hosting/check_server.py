@@ -96,8 +96,8 @@ def main() -> None:
         return
     title = printable(str(competition.get("title")), _MAX_NAME)
     print(f"the competition: anybody can read its description: {title}")
-    # The number of files and pages that the server sends although they should be secret.
     phases = _require_objects(competition["phases"], "the list of phases")
+    # The number of files and pages that the server sends although they should be secret.
     n_open = sum(_check_phase(server, phase) for phase in phases)
     if n_open:
         print(
@@ -187,8 +187,9 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     number of secret pages that the server sends.
     """
     content = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
-    # The content is the list of submissions, or None if the server refuses. The server may cut the
-    # list into parts. The content is then a dict, with the first part of the list under "results".
+    # The content is None if the server refuses, otherwise the list of submissions. If the server
+    # cuts the list into parts, the content is a dict, with the first part of the list under
+    # "results".
     first_part = content.get("results") if isinstance(content, dict) else content
     list_name = f"{phase_name}: list of leading submissions"
     submissions = _require_objects(first_part, list_name)

@@ -17,14 +17,15 @@ TITLE = "Education challenge: diagnostic questions"
 MAX_TITLE = 255
 # Default length of the private phase, in days.
 FINAL_DAYS = 7
-# A folder with files for the organiser only. It is in BUNDLE_private.zip, which is not uploaded.
+# A folder with files for the organiser only. It is written into BUNDLE_private.zip, the zip that
+# the organiser does not upload.
 ORGANISER_DIR = "organiser"
 YAML_NAME = "competition.yaml"
 PUBLIC_DATA = "public_data.zip"
 STARTING_KIT = "starting_kit.zip"
 LOGO = "logo.png"
-# Number of masks of task 4. A mask says which answers of each student are to be predicted. An entry
-# examines all students once with each mask, and the leaderboard shows the accuracy with each mask.
+# Number of masks of task 4. A mask hides some answers of each student, which are to be predicted.
+# An entry is scored once with each mask, and the leaderboard shows the accuracy with each mask.
 N_MASKS = 10
 # Pages of the competition, each a Markdown template in hosting/pages/.
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
@@ -105,7 +106,8 @@ def describe(plan: Plan) -> str:
     # Key, title and sorting of each column of the leaderboard: "desc" if larger values are better.
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
     if plan.tasks == (TASK_4.number,):
-        # Each mask has its own column. A mask says which answers are to be predicted.
+        # A mask says which answers are hidden and to be predicted. The accuracy with each mask has
+        # a column of its own.
         columns += [(f"mask_{mask}", f"Mask {mask}", "desc") for mask in range(N_MASKS)]
     return _render(
         YAML_NAME,

@@ -62,22 +62,23 @@ def require_undamaged(source: Source, column: str, ids: pd.Series) -> None:
         The texts of the column, in the order of the rows, without blanks around them.
     """
     distinct = pd.Series(ids.unique())
-    # An id such as 1.23457E+11 has lost its last digits.
+    # A spreadsheet has cut the last digits of an id such as 1.23457E+11.
     shortened = _full_matches(distinct, _SHORTENED)
     if len(shortened):
         _refuse(source, column, ids, shortened, "has shortened long numbers")
     dates = _full_matches(distinct, _DATE)
-    # Dates show damage only if the column also holds other ids. If all ids are dates, the organiser
-    # may have chosen dates as ids.
+    # Some dates among other ids: a spreadsheet has changed ids into dates. If all ids are dates,
+    # the organiser may have chosen dates as ids.
     if len(dates) and len(dates) < len(distinct):
         _refuse(source, column, ids, dates, "has made dates of some ids")
-    # Commas show damage only if the column also holds whole numbers without a comma.
+    # Some numbers with a comma, such as 3,0, among whole numbers without one: a spreadsheet has
+    # added the commas. If all numbers have commas, they may belong to the ids.
     with_comma = _full_matches(distinct, _WITH_COMMA)
     if len(with_comma) and distinct.str.fullmatch(r"\d+").any():
         _refuse(source, column, ids, with_comma, "has put commas into some numbers")
-    # Points may separate thousands, or be decimal points. In a column that holds both 7.000 and
-    # 7.512, they separate thousands, and show damage. If all such numbers end in .000, or none of
-    # them does, they may be decimal points.
+    # The point in 7.000 or 7.512 may separate thousands, or be a decimal point. If the column holds
+    # both kinds of numbers, those that end in .000 and others, the points separate thousands: a
+    # spreadsheet has added them. Otherwise they may be decimal points.
     with_point = _full_matches(distinct, _THOUSANDS)
     ending_in_000 = _full_matches(with_point, _WHOLE_THOUSANDS)
     has_both_kinds = 0 < len(ending_in_000) < len(with_point)
@@ -102,7 +103,7 @@ def _refuse_dropped_zeros(source: Source, column: str, ids: pd.Series, distinct:
     without_zeros = numbers.str.lstrip("0")
     is_repeated = without_zeros.duplicated(keep=False)
     if is_repeated.any():
-        # Show one number only: the first number that is written in more than one way.
+        # The message shows one number only: the first that is written in more than one way.
         first_number = without_zeros[is_repeated].iloc[0]
         spellings = numbers[without_zeros == first_number]
         _refuse(source, column, ids, spellings, "has dropped zeros before some numbers")

@@ -53,7 +53,7 @@ ANSWERS_PER_SECOND = 1.5e6
 
 @dataclass(frozen=True)
 class Prior:
-    """Gaussian prior of the vectors of one side, students or decisions."""
+    """Gaussian prior of the student vectors or of the decision vectors."""
 
     mean: FloatArray  # Shape (1 + dimensions,), or a row for each decision.
     penalty: FloatArray  # One over the variance, shape (1 + dimensions,).
@@ -77,7 +77,7 @@ def ridge_step(
     choices: csr_matrix | csc_matrix,
     logits: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Update the vectors of one side, students or decisions, while the other side is fixed.
+    """Update all student vectors, or all decision vectors, while the other vectors are fixed.
 
     Each vector is fitted by a logistic regression on the fixed vectors. For each element of
     `choices`, a parabola replaces the logistic loss. The parabola touches the loss at the present
@@ -178,11 +178,13 @@ def list_decisions(
     """
     most_decisions = int(n_decisions.max())
     # An answer of rank r takes the decisions 0 to r of its question: decision r is the first yes,
-    # and no decision follows a yes. For the last rank, the question has no decision r.
+    # and no decision follows a yes. Only if r is the question's last rank, there is no decision r:
+    # the answer is a no in all decisions.
     decisions = np.arange(most_decisions)
     # Whether each answer (row) takes each decision of its question (column).
     is_taken = rank[:, None] >= decisions
-    # Leave out the decisions that the question does not have.
+    # A question with few options has fewer decisions than `most_decisions`: leave out those that it
+    # does not have.
     is_taken &= decisions < n_decisions[question][:, None]
     answer_row, decision = np.nonzero(is_taken)
     is_yes = (rank[answer_row] == decision).astype(np.float32)

@@ -86,9 +86,9 @@ def main() -> None:
     options = build_parser().parse_args()
     options.phase = choose_phase(options, TASK_3)
     if options.phase == LOCAL and options.ref_data:
-        # Scoring the local split uses no experts. But `--ref_data` names a file with the judgements
-        # of a panel of experts, so score against this panel. The phase then only says where files
-        # lie by default, so take the first phase of the challenge.
+        # Without a phase, the ranking would be scored without experts. But `--ref_data` names a
+        # file with the judgements of a panel, so score against this panel. A phase is then only
+        # needed for the default folders of files, so take the first one.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -118,7 +118,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     input_dir = options.input_dir or official.parent
     # The file with the experts' judgements.
     reference = cli.input_file(input_dir, options.ref_data or official.name)
-    # The phase `OWN` if the judgements are from a panel of the user's own.
+    # The name of the phase for the files of scores. It is `OWN` if the judgements are from a panel
+    # of the user's own.
     phase = TASK_3.phase_of(options.phase, options.ref_data)
     # Remove the scores of an earlier run, so that they do not stay if this run fails.
     inputs = [submitted, reference, template, *options.rankings]
@@ -129,9 +130,11 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
 
     matched = ranking.match(submitted, reference, template, phase, options.missing)
     score = ranking.score(matched)
-    # `evaluation` is the record of the score, `page_values` are the values that its page shows.
+    # `evaluation` holds the score and its facts, for the record of scores. `page_values` holds
+    # further values that the page of the score shows.
     evaluation, page_values = ranking.explain(matched, score, rivals=rivals)
-    # The score counts as simulated if the reference or a file in `made_from` is simulated.
+    # The record marks the score as simulated if the file of judgements, or a file in `made_from`,
+    # is simulated.
     made_from = ranking_if_simulated(submitted, phase)
     evaluation = replace(evaluation, doubts=doubts, made_from=made_from)
 
@@ -217,7 +220,7 @@ def describe_rival(rival: ranking.Rival) -> str:
 
 
 def ranking_if_simulated(submitted: Path, phase: str) -> list[Path]:
-    """Return a list with the ranking's file if this file makes the score simulated, else no file.
+    """Return the ranking's file, in a list, if it makes the score simulated; else an empty list.
 
     A score is simulated if it comes from simulated data. Usually the experts' file shows whether
     the data are simulated. But the file of a user's own panel (the phase `OWN`) does not show it.
@@ -244,8 +247,8 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     origin = read_local_origin(submitted)
     folder = options.input_dir or Path(origin.options.get("input_dir", layout.TEST_INPUT_DIR))
     first_half = folder / TASK_3.local_train
-    # The split writes the second half of the students to the file that holds the held-out answers
-    # in the other tasks.
+    # local_data_split.py writes the answers of the second half of the students to this file. In the
+    # other tasks, this file holds the answers to be predicted.
     second_half = folder / TASK_3.local_answers
     # Both halves must come from the present training file.
     provenance.require_current([first_half, second_half])
@@ -273,8 +276,8 @@ def explain_halves(
 ) -> tuple[Evaluation, list[str]]:
     """Return the score of a ranking on the two halves of the students, and lines to print.
 
-    `ranks` has the columns ``first`` and ``second``, the ranks by each half, and a row for each
-    question.
+    `ranks` has a row for each question. Its columns are ``first`` and ``second``, the ranks that
+    the model gives from the first and from the second half of the students.
     """
     correlations = correlate(ranks)
     spearman = correlations["Spearman"].value
@@ -343,7 +346,7 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     Series
         The rank of each question by the second half, by QuestionId; 1 is the best.
     """
-    # Import the kit's tools only here: nothing but the local split needs them.
+    # Import this module only here: scoring against experts does not need it.
     from tools import script_runs
 
     # `command_to_repeat` leaves out the flags that name paths, except --metadata_dir and these
@@ -356,7 +359,8 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
             f"make it again with `{origin.command}`"
         )
     if "--seed" in script_runs.declared_flags(script):
-        # With the same seed, both runs would draw the same random numbers and agree too well.
+        # The run on the first half used the seed of the record. With the same seed, both runs would
+        # draw the same random numbers, and the two rankings would agree too well.
         flags += ["--seed", str((origin.seed or 0) + 1)]
     # --local=second makes the script read the second half instead of the first half.
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:

@@ -51,7 +51,7 @@ NODE_WEIGHTS /= NODE_WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Prior:
-    """Gaussian prior of the vectors of one side, students or questions."""
+    """Gaussian prior of the student vectors or of the question vectors."""
 
     mean: FloatArray  # Shape (1 + dimensions,).
     penalty: FloatArray  # One over the variance, shape (1 + dimensions,).
@@ -75,7 +75,7 @@ def ridge_step(
     answers: csr_matrix | csc_matrix,
     logits: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Update the vectors of one side, students or questions, while the other side is fixed.
+    """Update all student vectors, or all question vectors, while the other vectors are fixed.
 
     Each vector is fitted by a logistic regression on the fixed vectors. For each element of
     `answers`, a parabola replaces the logistic loss. The parabola touches the loss at the present

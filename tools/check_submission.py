@@ -100,7 +100,7 @@ def run_check_of_challenge(challenge: str) -> int:
 
 
 def is_local(path: Path) -> bool:
-    """Return whether a submission is for the local split, judging by its name."""
+    """Return whether the name of a submission is that of a submission for the local split."""
     return path.stem in {Path(task.local_submission).stem for task in TASKS.values()}
 
 
@@ -224,14 +224,14 @@ def report_differing_zip(path: Path, task: Task, faults: list[str]) -> None:
 
 
 def read_text(source: reading.Source) -> bytes:
-    """Return the content of a CSV in UTF-8, the same for all encodings and line ends."""
+    """Return the content of a CSV, so that two files can be compared: UTF-8, with LF line ends."""
     with source.open() as file:
         content = file.read()
     return content.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
 
 
 def warn_of_local_training(path: Path) -> list[str]:
-    """Return a line if a submission to upload has learned from the local split alone."""
+    """Return a warning if a submission to upload was made from the local split alone, else []."""
     record = provenance.read(path)
     if record is None or is_local(path):
         return []
@@ -284,8 +284,8 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    # There are no test students, so the dry run examines students of the training file. The flags
-    # of the game may change its rules and limits.
+    # The dry run needs students to examine. The test students are not known here, so it takes
+    # students of the training file. The flags of the game may change its rules and limits.
     setting = Setting(submission=entry, reference=train, train=train, metadata_dir=metadata_dir)
     setting_with_flags = read_game_flags(options, setting)
     dry_run(setting_with_flags)

@@ -50,8 +50,9 @@ import pandas as pd
 
 # The files that this script writes.
 _OUTPUT_NAMES = ("questions.csv", "question_pairs.csv", "question_groups.csv", "questions.html")
-# For each column of the metadata, the name of the group that each value stands for. For any other
-# value, the student's group is unknown or too small.
+# For each column of the metadata that can define groups, the names of the groups by their numbers
+# in the column. Students with another number are in no group: it means that the value is unknown,
+# or the group is too small to compare.
 _NAMES_OF_GROUPS = {
     "Gender": {1: "female", 2: "male"},
     "PremiumPupil": {0: "others", 1: "premium pupils"},
@@ -66,7 +67,7 @@ _SIGNIFICANT = 0.05
 # The misfit of a question is the root mean square difference of observed and expected shares of
 # right answers. Up to this value, it hardly matters.
 _SMALL_MISFIT = 0.05
-# The page shows how informative a test with this number of average questions is.
+# The page shows how precisely a test with this number of average questions measures abilities.
 _TEST_LENGTH = 20
 
 
@@ -175,11 +176,11 @@ def read_groups(options: argparse.Namespace, answers: pd.DataFrame) -> pd.Series
     elif options.group == "none":
         return None
     else:
-        # For tasks "3/4", the file is student_metadata_task_3_4.csv.
+        # `options.tasks` is "1/2" or "3/4". For "3/4", the file is student_metadata_task_3_4.csv.
         file = options.metadata_dir / f"student_metadata_{layout.ending_of(options.tasks)}"
         column = options.group
         group = _read_metadata_of_groups(file, column, answers["UserId"].unique())
-    # A file of groups may also name students without answers.
+    # The groups of students without answers do not count: a file of groups may name such students.
     has_answers = group.index.isin(answers["UserId"])
     if group[has_answers].nunique() < 2:
         raise InputError(

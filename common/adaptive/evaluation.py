@@ -182,8 +182,8 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
         probabilities=options.probabilities,
     )
     cli.require_outputs([paths.asked, paths.output, paths.probabilities], inputs)
-    # Remove the score and its page of an earlier run. Raises an error if one of the two has the path
-    # of an input or of the file of probabilities, which must not be lost.
+    # Remove the score and its page of an earlier run. If one of the two has the path of an input or
+    # of the file of probabilities, this raises an error instead.
     not_to_overwrite = [*inputs, paths.probabilities]
     score_files.remove_scores(options.output_dir, TASK_4.number, phase, not_to_overwrite)
     for path in (paths.asked, paths.output):

@@ -77,8 +77,8 @@ class Known:
         """Select the known answers and compute all attributes except the models.
 
         The known answers are the rows of `answers` that are not `held_out`. The models are fitted
-        later, by `fit_model` and `fit_options`. If another `Known` is given as `first`, they use
-        its models.
+        later: `fit_model` then continues from the model of `first`, and `fit_options` takes only
+        the settings from its other model.
         """
         if held_out is None:
             rows = np.arange(len(answers))
@@ -133,13 +133,14 @@ class Known:
         n_chosen = count_options(self.question, self.option, n_questions, self.n_options)
         n_answers = n_chosen.sum(axis=1, keepdims=True)
         overall_share = n_chosen.sum(axis=0) / len(self.rows)
-        # Shrink the shares in each question towards the shares among all known answers.
+        # Move the shares in each question towards the shares among all known answers, as if each
+        # question had `_PRIOR_COUNT` more answers with these shares.
         share = (n_chosen + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         # Whether a question lacks an option, shape (questions, options).
         is_absent = np.arange(self.n_options) >= self.n_options_of_question[:, None]
         if is_absent.any():
-            # The shrinking has also given a share to options that the question does not have. Take
-            # these shares away, and scale the others so that their sum is 1 again.
+            # The line above has also given a share to options that the question does not have. Set
+            # these shares to 0, and scale the others so that their sum is 1 again.
             share[is_absent] = 0
             share /= share.sum(axis=1, keepdims=True)
         self.option_share = share.astype(np.float32)
@@ -168,9 +169,9 @@ class Known:
         if self.model is None:
             start = None if self._first is None else self._first.model
             n_steps = None if start is None else _STEPS_FROM_START
-            # `fit` chooses the settings that are None. Without `start`, it takes the settings that
-            # predict some of the known answers best. With `start`, it keeps the settings of
-            # `start`.
+            # `fit` chooses the settings that are None. Without `start`, it tries several settings:
+            # it holds out some of the known answers, and keeps the settings that predict these
+            # best. With `start`, it takes the settings of `start`.
             self.model = ItemResponse(n_dimensions=None, guessing=None, n_steps=n_steps).fit(
                 self.student,
                 self.question,
@@ -188,9 +189,9 @@ class Known:
         the number of dimensions. But the fit does not start from the parameters of that model.
         """
         if self.options_model is None:
-            # `fit` chooses the settings that are None. Without `like`, it takes the settings that
-            # predict some of the known answers best. With `like`, it takes the settings of the
-            # model `like`.
+            # `fit` chooses the settings that are None. Without `like`, it tries several settings:
+            # it holds out some of the known answers, and keeps the settings that predict these
+            # best. With `like`, it takes the settings of the model `like`.
             like = None if self._first is None else self._first.options_model
             self.options_model = ItemResponseOptions(n_dimensions=None, guessing=None).fit(
                 self.student,

@@ -38,14 +38,15 @@ class Breakdown:
 
 
 def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
-    """Return the accuracies for each grouping of answers whose data are known.
+    """Return the accuracies in groups of answers, for each way of grouping whose data are known.
 
     `OF_ANSWERS` lists the groupings: by the question's difficulty, for instance, or its subject.
 
     Parameters
     ----------
     pairs
-        The scored answers. Groupings that are not by subject are columns, named by their keys.
+        The scored answers. Each grouping that is not by subject has a column with the group of each
+        answer. The name of the column is the `key` of the grouping.
     subjects
         A row for each subject of each question: QuestionId, SubjectId, Name and Level. None if the
         subjects are not known.
@@ -87,8 +88,9 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
     # `answers` has a row for each pair of an answer and a group that its question belongs to.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
     answers = pairs[columns].merge(question_groups, on="QuestionId")
-    # The share of a group is its number of answers, divided by the number of all answers. This is
-    # the length of `pairs`. `answers` may be longer, since it repeats an answer in several groups.
+    # The share of a group is its number of answers, divided by the number of all answers,
+    # `len(pairs)`. `len(answers)` may be larger, since an answer in several groups has several
+    # rows.
     table = accuracy_by(answers, "subject", n_all=len(pairs))
     # The index of the table holds SubjectIds: replace them by the names of the subjects.
     names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
@@ -165,8 +167,8 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
     """
     n = n_answers.sum(axis=1)
     n_students = (n_answers > 0).sum(axis=1)
-    # Some groups divide by 0, for instance groups of one student. Their results are replaced below,
-    # except for the NaN of groups without students.
+    # Groups of one student, for instance, lead to a division by 0. Their results are replaced
+    # below. Groups without students keep NaN.
     with np.errstate(divide="ignore", invalid="ignore"):
         share = n_right.sum(axis=1) / n
         # The variance of the share, estimated from how far each student's number of right answers

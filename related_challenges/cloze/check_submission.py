@@ -35,7 +35,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     guesses = queries.read_guesses(
         options.file, ids_by_path[answered_path], report, candidates=options.candidates
     )
-    # The result for a faulty cell is "" instead of a list of guesses. Its length is 0: it counts as
+    # In place of the guesses in a faulty cell, `guesses` holds "". Its length is 0, so it counts as
     # no guess.
     n_guesses = [len(query_guesses) for query_guesses in guesses]
     return [

@@ -133,7 +133,7 @@ def _read_query(where: str, line: str, *, has_answer: bool) -> dict[str, Any]:
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
-    # Spellings of a boolean become "True" or "False". Any other text stays as it is.
+    # Below, the spellings of a boolean become "True" or "False". Any other text stays as it is.
     reasoning = _as_text(record.get("NeedReasoning"))
     query = {
         "id": record["qid"],
@@ -191,7 +191,7 @@ def _require_kind(where: str, value: Any, kind: str) -> None:
 
 
 def _are_texts(value: object) -> bool:
-    """Return whether a value is a list of texts, which may be empty."""
+    """Return whether a value is a list of texts or an empty list."""
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
@@ -298,7 +298,8 @@ def read_guesses(
     def parse(text: str) -> list[str]:
         guesses: list[str] = _parse_json(text)
         if not _are_texts(guesses):
-            # For a `ValueError` that is no `InputError`, the report shows the text of the cell.
+            # `challenge.read_predictions` reports a `ValueError` with the text of the cell and what
+            # was expected, and an `InputError` with its own message.
             raise ValueError
         if len(guesses) > allowed:
             raise InputError(f"holds {len(guesses)} guesses")

@@ -44,7 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Compare the submission with the clicks to predict, and write its score.
 
-    The score is a sum over the phases that count; see `clicks.phases_that_count`.
+    The challenge ran in phases. The score is a sum over some of them; see
+    `clicks.phases_that_count`.
     """
     # `clicks.answer_files` finds the files with the clicks to predict. A submission is refused if
     # its model has read one of them.
@@ -136,7 +137,7 @@ def tabulate_scores(scores: pd.DataFrame, sums: FloatArray, added: int) -> pd.Da
 
 
 def describe_rules(options: argparse.Namespace, added_text: str) -> str:
-    """Return in words which phases count, for the record of scores; empty if all do."""
+    """Return in words which phases are scored, for the record of scores; empty if all are."""
     if options.phase is None:
         return ""
     if options.phase == max(clicks.PHASES) and options.official_sum:

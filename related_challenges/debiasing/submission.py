@@ -92,8 +92,8 @@ def read_recommendations(path: Path, report: Report = stop) -> Recommendations:
 def _rows(source: reading.Source) -> Iterator[tuple[int, list[str]]]:
     """Yield the number, counted from 1, and the cells of each line that is not blank."""
     with source.open() as file:
-        # A byte that is not UTF-8 becomes a character that `int` refuses. So only the cell with
-        # this byte is faulty.
+        # With "surrogateescape", a byte that is not UTF-8 raises no error here. It becomes a
+        # character that `int` refuses later, so only the cell with this byte is faulty.
         lines = io.TextIOWrapper(file, "utf-8", "surrogateescape")
         for row, line in enumerate(lines, start=1):
             text = line.strip()
@@ -123,10 +123,11 @@ def _count_repeated(items: Sequence[int | None]) -> int:
 def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> None:
     """Report the faults of a submission, with one message for each kind of fault.
 
-    A message shows the first fault of its kind. Only faulty cells have several messages: one for
-    each column, which shows several of the column's faulty cells.
+    A message shows the first fault of its kind. Faulty cells are the exception: there is a message
+    for each column with such cells, and it shows several of them.
     """
-    # If several rows have a fault, `_number_in_brackets` adds their number to the message.
+    # `_number_in_brackets` adds the number of rows with the fault to the message, if there are
+    # several.
     if faults.wrong_length:
         first = faults.wrong_length[0]
         number = _number_in_brackets(faults.wrong_length)

@@ -21,7 +21,8 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     questions = exam.read_questions(test, answers=False)
     predicted = exam.read_predictions(options.file, questions, report)
     first_guesses = Counter(guesses[0] for guesses in predicted if guesses)
-    # For example {"hold no label and score 0": 3}.
+    # The numbers of rows that are allowed but unusual, for example
+    # {"hold no label and score 0": 3}.
     n_rows_by_description = exam.count_unusual(predicted)
     return [
         f"{len(predicted):,} rows: every question of {cli.show(test)} once",

@@ -98,10 +98,10 @@ def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
     membership = csr_array(np.repeat(np.eye(len(questions)), n_options, axis=0))
     # For each question (row), the sum of the vectors of its options.
     sum_of_question = membership.T @ vectors
-    # For each option (row), the sum of its question.
+    # For each option (row), the same sum: of the vectors of all options of its question.
     sum_of_options = membership @ sum_of_question
-    # The vectors have length 1. So the product of an option's vector and this sum is the sum of the
-    # option's cosines with all options of its question.
+    # The cosine of two vectors of length 1 is their dot product. So the dot product of an option's
+    # vector and this sum is the sum of the option's cosines with all options of its question.
     cosine_sum = np.asarray(vectors.multiply(sum_of_options).sum(axis=1))
     # The sum includes the cosine of the option with itself: 1, or 0 for an option without words,
     # such as "5", whose vector is 0.
@@ -124,8 +124,9 @@ def differences_from_right(features: Any, answer: IntArray) -> Any:
     ndarray or csr_array, shape (4 * questions, features)
     """
     is_right = np.arange(len(exam.LABELS)) == answer[:, None]
-    # `is_right` has the shape (questions, 5). The positions in the flattened matrix are the rows of
-    # `features`. The row of each right option is repeated for each wrong option of its question.
+    # `is_right` has the shape (questions, 5), and `features` has a row for each element of it,
+    # question by question. Repeat the row of each right option four times, once for each wrong
+    # option of its question.
     right_rows = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
     wrong_rows = np.flatnonzero(~is_right)
     return features[right_rows] - features[wrong_rows]

@@ -61,7 +61,7 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
     columns = {}
     for title, answers in answers_by_title.items():
         counts = answers["label"].value_counts()
-        # The cells of the column, by the names of the rows.
+        # Maps the name of each row to the row's cell in this column.
         cells = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
         modules = set(answers["module"]) - {""}
         cells["answers"] = f"{len(answers):,}"
@@ -70,7 +70,7 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
         columns[title] = cells
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)
-    # Leave out the rows without any cell. Their labels are in no label set of the answers.
+    # Leave out the rows without any cell: labels that none of the answers have.
     table = table.dropna(how="all").fillna("")
     # All columns are wide enough for the longest title and a blank.
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))

@@ -56,8 +56,8 @@ def main() -> None:
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))
-    # The task can be scored with 5, 3 or 2 labels ("ways"): labels are merged to this number. By
-    # default they stay as they are.
+    # The challenge scores with 5, 3 or 2 labels ("ways"). --ways merges the labels of the files to
+    # this number. By default they stay as they are.
     n_ways = options.ways or n_labels
     if n_ways > n_labels:
         raise InputError(f"--ways is {n_ways}, but {folder} has only {n_labels} labels")
@@ -146,7 +146,8 @@ def score_mean_of_test_sets(
 def confusion_table(counts: pd.DataFrame) -> str:
     """Return the confusion matrix as an HTML table.
 
-    The row `uninterpretable` is left out if it holds zeros only.
+    A system may predict "uninterpretable" for an answer that it cannot interpret. The row of this
+    prediction is left out if no answer has it.
     """
     header = ["", *(f"truly {name}" for name in counts)]
     rows = []

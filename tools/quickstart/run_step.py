@@ -24,13 +24,13 @@ SCORE = re.compile(r"^score [\d.]+", re.MULTILINE)
 def run_step(python: str, step: Step, children: Children) -> str:
     """Run a step unless it is finished; return its score and time as a text for the user.
 
-    A package of task 4 is trained in a copy of its folder, so that the package keeps weights that
-    were trained on all students.
+    A package is the folder of an entry of task 4. It may hold weights that were trained on all
+    students. The step trains in a copy of the folder, so that these weights are not lost.
     """
     fingerprint = finished.fingerprint_of(step)
     if finished.is_finished(step, fingerprint):
         return "done already"
-    # The mark says that the step is finished. It must not say so while the step runs.
+    # The mark is a file which says that the step is finished. Remove it while the step runs.
     mark = finished.mark_path(step)
     mark.unlink(missing_ok=True)
     started = time.perf_counter()
@@ -44,7 +44,8 @@ def run_step(python: str, step: Step, children: Children) -> str:
         printed = run_in_one_process(python, step, children)
     mark.write_bytes(fingerprint.encode())
     seconds = time.perf_counter() - started
-    # A sample model has a score, such as "score 0.6123". A local split has none.
+    # A step with a sample model prints a score, such as "score 0.6123". The step that splits the
+    # answers prints none.
     score = SCORE.search(printed)
     return f"{score[0]}, {seconds:.1f} s" if score else f"{seconds:.1f} s"
 

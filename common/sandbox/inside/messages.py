@@ -48,7 +48,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Call:
-    """A request to call a method of the entry; the arguments follow as arrays."""
+    """A request to call a method of the entry; the arrays of its arguments are sent after it."""
 
     # The name of the method. "__init__" makes a new instance of the entry's class.
     method: str
@@ -56,7 +56,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply to a call; the array that the method returned follows, if it returned one."""
+    """The reply to a call. If the method returned an array, it is sent after this message."""
 
     # Why the call failed; None if it did not.
     fault: str | None = None
@@ -67,7 +67,7 @@ class Reply:
     def parse(cls, fields: dict[str, Any]) -> "Reply":
         """Make the message from its JSON object; `ValueError` if a field has a wrong type.
 
-        An entry that cheats may have written the object itself.
+        An entry that cheats may have sent the message instead of the kit, so the types are checked.
         """
         fault = fields.get("fault")
         changed = fields.get("changed", [])

@@ -9,14 +9,15 @@ from pathlib import Path
 from .readable_paths import devices
 from .system_calls import call
 
-# The folder of POSIX shared memory. The new root gets an empty one, which vanishes with the
-# process.
+# The folder of POSIX shared memory. In the new root file system it is empty at first, and vanishes
+# with the process.
 SHARED_MEMORY = "/dev/shm"
 
 # A short path for the folder of temporary files, whose own path may be long. `multiprocessing`
 # makes sockets in this folder, and the path of a socket has at most 107 bytes.
 TEMPORARY_FILES = "/tmp_of_entry"
-# Symlinks to the open files of the process that reads them. The new root gets copies.
+# Symlinks that lead to the open files of the process that follows them. They are copied into the
+# new root file system.
 _LINKS_TO_DESCRIPTORS = ("/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 # unshare(2)
@@ -163,7 +164,7 @@ def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
         if name.isdecimal() or is_link or path in readable:
             kept.add(path)
         elif name == "stat":
-            # Cover /proc/stat with a file without counters.
+            # Cover /proc/stat with a copy whose content does not change: it has no counters.
             constant = Path(f"{root}/proc_stat")
             constant.write_text(_constant_part(Path(root + path).read_text("utf-8")), "utf-8")
             _mount(str(constant), root + path, _MS_BIND)
@@ -177,10 +178,11 @@ def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
 
 
 def _constant_part(stat: str) -> str:
-    """Return the content of /proc/stat with 0 for the times of processors, and without counters.
+    """Return the content of /proc/stat without its counters, which an entry could change and read.
 
-    The line `btime`, the time when the machine started, is kept for entries that use joblib. Before
-    joblib ends its worker processes, it asks psutil when they began, and psutil reads `btime`.
+    The times of the processors become 0. The line `btime`, the time when the machine started, is
+    kept for entries that use joblib. Before joblib ends its worker processes, it asks psutil when
+    they began, and psutil reads `btime`.
     """
     lines = []
     for line in stat.splitlines():

@@ -91,7 +91,8 @@ def _hide_the_kit(folder: Path) -> None:
     for package in KIT_PACKAGES:
         entry_has_it = (folder / package).exists() or (folder / f"{package}.py").exists()
         if not entry_has_it:
-            # Importing the package now raises ModuleNotFoundError, wherever the kit is installed.
+            # An entry that imports this package of the kit now gets ModuleNotFoundError, as on the
+            # challenge's server, even if the kit is installed here.
             sys.modules[package] = None  # type: ignore[assignment]
 
 

@@ -110,8 +110,8 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     program += _instruction(_JUMP_IF_EQUAL, architecture.audit_number, skip_if_true=1)
     program += _return(Action.REFUSE)
 
-    # On x86_64, processes can also make calls of the x32 interface, whose numbers differ from those
-    # of the rules. Refuse all of them.
+    # On x86_64, processes can also make calls of the x32 interface. The rules do not name the
+    # numbers of these calls, so they would be allowed: refuse all of them.
     program += _load(_OFFSET_OF_NUMBER)
     # If the number is too small for a call of x32, skip the refusal.
     program += _instruction(_JUMP_IF_AT_LEAST, _FIRST_X32_NUMBER, skip_if_false=1)

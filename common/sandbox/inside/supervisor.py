@@ -85,7 +85,8 @@ def _fork_namespace_init() -> int:
     # If this process ignores SIGCHLD, the kernel removes its children when they end. Otherwise this
     # process would have to remove each of them by a call of `waitpid`.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # Close the pipes to the evaluator in this process. They then break as soon as the entry ends.
+    # Close the pipes to the evaluator in this process. The entry is then the last process that has
+    # them open, so the evaluator sees the end of the pipes as soon as the entry ends.
     _release_pipes()
     while True:
         signal.pause()
@@ -128,7 +129,8 @@ def _end_with_supervisor() -> None:
 def _release_pipes() -> None:
     """Replace stdin, stdout and stderr of this process, the pipes to the evaluator, by /dev/null.
 
-    The entry is then the last user of the pipes. So they break as soon as the entry has ended.
+    The entry is then the last process that has the pipes open. So the evaluator sees the end of the
+    pipes as soon as the entry has ended.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
