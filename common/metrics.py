@@ -166,8 +166,9 @@ def score_probabilities(
         n_not_most_probable = int((p_predicted < probability.max(axis=1)).sum())
     p = probability / probability.sum(axis=1, keepdims=True, dtype=np.float64)
     n_categories = p.shape[1]
-    # For calibration, an event is compared with its probability. With two categories, the event is
-    # that the second one happens; with more, that the most probable one happens.
+    # Calibration compares the probabilities of events with how often they happen. With two
+    # categories, the event is that the second one happens; with more, that the most probable one
+    # happens.
     if n_categories == 2:
         event_probability = p[:, 1]
         happened = truth == 1

@@ -57,7 +57,7 @@ FREQUENCY_SLOPE = 0.35
 
 # The number of questions on which a planted misconception leads to a wrong option.
 MISCONCEPTION_LENGTH = 8
-# Share of the students who have a misconception, for each misconception.
+# Share of the students who have a given misconception.
 MISCONCEPTION_SHARE = 0.2
 # If a student with a misconception answers one of its questions wrong, the answer is with this
 # probability the option to which the misconception leads. Otherwise the student chooses among the

@@ -45,7 +45,7 @@ class Item:
     is_secret: bool
 
 
-# Files of a task. The keys are the kinds of files, as the platform names them.
+# The files of a task. The keys are the kinds of files in the API of the platform, Codabench.
 _FILES = {
     "reference_data": Item("the answers", is_secret=True),
     "ingestion_program": Item(
@@ -54,7 +54,7 @@ _FILES = {
     "scoring_program": Item("the scoring program", is_secret=False),
     "input_data": Item("the public data that entries read", is_secret=False),
 }
-# Pages about a submission. The keys are the names that the platform gives to these pages.
+# The pages about a submission. The keys are the last parts of their addresses on the platform.
 _SUBMISSION_PAGES = {
     "get_details": Item("what was submitted", is_secret=True),
     "get_detail_result": Item("page of a score", is_secret=False),

@@ -41,7 +41,8 @@ class AnswerCounts(NamedTuple):
     n_options: int
 
 
-# Maps the name of each public file to its counts, or to None if the file holds metadata.
+# Maps the name of each file that participants get to its counts, or to None if the file holds
+# metadata, not answers.
 PublicFiles = dict[str, AnswerCounts | None]
 
 

@@ -111,8 +111,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     """Score a ranking against a panel of experts, print and write the score.
 
     `submitted` is the file with the ranking, `template` the file with the questions to rank. The
-    rivals are further rankings, the files given with --rankings. They are compared with the ranking
-    by the same judgements.
+    flag --rankings may name files with further rankings, the rivals. The same judgements tell
+    whether a rival is better or worse than the ranking.
     """
     official = TASK_3.answers_path(options.phase)
     input_dir = options.input_dir or official.parent
@@ -250,7 +250,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     # local_data_split.py writes the answers of the second half of the students to this file. In the
     # other tasks, this file holds the answers to be predicted.
     second_half = folder / TASK_3.local_answers
-    # Both halves must come from the present training file.
+    # Raise an error if the training file has changed since it was split into these halves.
     provenance.require_current([first_half, second_half])
     # The ranking must come from the present first half, and the other files that the ranking was
     # made from must not have changed since.
@@ -349,8 +349,9 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     # Import this module only here: scoring against experts does not need it.
     from tools import script_runs
 
-    # `command_to_repeat` leaves out the flags that name paths, except --metadata_dir and these
-    # flags, which are for the files of the answers and of the template.
+    # `command_to_repeat` returns the script and the flags that made the ranking. It leaves out
+    # flags that name paths, except --metadata_dir and those in `keep`: the paths of the answers and
+    # of the template.
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:

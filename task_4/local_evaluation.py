@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def name_packages() -> str:
-    """Return the folders of the packages beside this script, as paths from the current folder."""
+    """Return the folders beside this script that hold an entry, as text with commas."""
     names = []
     for path in sorted(Path(__file__).parent.glob(f"*/{ENTRY_FILE}")):
         package = path.parent

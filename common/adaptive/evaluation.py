@@ -80,8 +80,9 @@ class _Paths:
 def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """Play the entry that the flags of a `local_evaluation.py` name; write its score and page.
 
-    If the entry is the script's own folder, its weights may be trained on the students that the
-    local split examines. Then a copy of the folder is trained without them, and played instead.
+    The local split examines some of the training students. If the entry is the script's own folder,
+    its weights may have been trained on these students. Then a copy of the folder is trained
+    without them, and is played instead.
 
     Parameters
     ----------
@@ -195,9 +196,9 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
     """Yield `setting`, with the entry that is to be played as its `submission`.
 
-    If `may_train` is true and the entry's weights are trained on students of the local split, this
-    is a copy of the entry with other weights (see `package_without_local_students`). Otherwise it
-    is the entry itself.
+    The local split examines some of the training students. If `may_train` is true and the entry's
+    weights were trained on these students, a copy of the entry with other weights is played (see
+    `package_without_local_students`). Otherwise the entry itself is played.
     """
     if may_train:
         with package_without_local_students(setting.submission, setting.reference) as package:
@@ -319,7 +320,7 @@ def _show_sequences(
 ) -> list[str]:
     """Return the questions that the first students were asked, a line for each student and mask.
 
-    `path` is the file of all questions, to which the last line points.
+    `path` is the file that lists the questions of all students. The last line names this file.
     """
     lines = []
     # `reference.student` holds the UserIds in increasing order.
@@ -331,8 +332,8 @@ def _show_sequences(
         questions = zip(rows["QuestionId"], outcome_names, strict=True)
         sequence = ", ".join(f"{question} {outcome}" for question, outcome in questions)
         lines.append(f"UserId {student}, {mask}: {sequence}")
-    # Point to the file only if it names further students, and if the user wants such lines at all:
-    # `n_students` is 0 if not.
+    # Name the file only if it lists further students, and if the user wants any lines: otherwise
+    # `n_students` is 0.
     if 0 < n_students < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(path)}")

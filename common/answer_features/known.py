@@ -49,7 +49,7 @@ class Known:
     residual : array of float32, shape (known answers,)
         `is_correct` minus its expectation: question rate + student rate, clipped to 0.05 to 0.95.
     option, correct_option : array of int8, shape (known answers,)
-        The option chosen and the right one, from 1. Empty without options in the answers.
+        The option chosen and the right one, from 1. Empty if `answers` does not have them.
     n_options : int
         Largest number of options of a question.
     n_options_of_question : array of int8, shape (questions,)
@@ -95,7 +95,7 @@ class Known:
         self.options_model: ItemResponseOptions | None = None
         self._compute_rates(pairs)
 
-        # These attributes stay empty without options in the answers.
+        # These attributes stay empty if the answers do not say which options were chosen.
         self.option: IntArray = np.empty(0, np.int8)
         self.correct_option: IntArray = np.empty(0, np.int8)
         self.outcome_of_option: IntArray = np.empty(0, np.int8)

@@ -548,10 +548,9 @@ def _chi_square(groups: pd.DataFrame, n_questions: int) -> FloatArray:
     """Return χ² of the misfit of each question, shape (questions,), or 0 without groups.
 
     If the model is true, the sum of a group's residuals, divided by its standard deviation, is a
-    standard normal number, and χ² would be the sum of the squares of these numbers. But the
-    difficulty and the discrimination of the question are only estimates. The part of the residuals
-    that a change of these estimates could remove is no sign of misfit. This part is found by a
-    projection of the residuals, and is subtracted.
+    standard normal number. χ² is the sum of the squares of these numbers, less a part. For the
+    difficulty and the discrimination of the question are only estimates: residuals that other
+    estimates would remove are no sign of misfit. A projection finds this part of the residuals.
 
     `groups` has a row for each question and group of its answers. The columns are question and
     group (both from 0), residual (number of right answers minus the sum of their P(right)),

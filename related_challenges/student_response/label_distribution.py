@@ -70,7 +70,8 @@ def print_table(answers_by_title: Mapping[str, pd.DataFrame]) -> None:
         columns[title] = cells
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order)
-    # Leave out the rows without any cell: labels that none of the answers have.
+    # Each folder's answers have a set of 2, 3 or 5 possible labels. Leave out the rows of labels
+    # that are in none of these sets: these rows have no cells.
     table = table.dropna(how="all").fillna("")
     # All columns are wide enough for the longest title and a blank.
     width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))

@@ -49,12 +49,12 @@ _MIN_PROBABILITY = 0.3
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# The answers of later rounds will change the mean of a logit. `_weight` assumes that the change has
-# at least this variance.
+# The answers of later rounds will move the estimated mean of a logit, by an amount that is not
+# known now. `_weight` assumes that this amount has at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, asking a target makes its prediction certain, because the answer is then
-# known. So `select` adds a term to the value of asking a question: this number times the
-# probability that the prediction for the question would otherwise be wrong.
+# By some rules, targets (the answers to be predicted) may be asked. Asking a target makes its
+# prediction certain. So `select` adds a term to the value of asking a question: this number times
+# the probability that the prediction for the question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
 # The model estimates the population anew after these numbers of rounds.
 _ADAPT_AFTER = (3, 6, 10)

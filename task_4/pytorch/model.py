@@ -32,12 +32,12 @@ _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that the answers of later rounds are expected to remove. The model
 # uses the same share in every round.
 _RESOLUTION = 0.5
-# The answers of later rounds will change the mean of a logit. `_weight` assumes that the change has
-# at least this variance.
+# The answers of later rounds will move the estimated mean of a logit, by an amount that is not
+# known now. `_weight` assumes that this amount has at least this variance.
 _MIN_SPREAD = 0.05
-# If targets may be asked, asking a target makes its prediction certain, because the answer is then
-# known. So `select` adds a term to the value of asking a question: this number times the
-# probability that the prediction for the question would otherwise be wrong.
+# By some rules, targets (the answers to be predicted) may be asked. Asking a target makes its
+# prediction certain. So `select` adds a term to the value of asking a question: this number times
+# the probability that the prediction for the question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 

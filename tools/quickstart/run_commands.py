@@ -25,7 +25,8 @@ def run_command(words: list[str]) -> None:
     """Run a script with its flags as if it were started alone."""
     script = words[0]
     sys.argv = words
-    # A script finds the modules beside it first.
+    # Python looks for the script's imports in the script's folder first, as if it were started
+    # alone.
     sys.path[0] = str(Path(script).resolve().parent)
     try:
         runpy.run_path(script, run_name="__main__")

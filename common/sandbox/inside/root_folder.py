@@ -13,8 +13,8 @@ from .system_calls import call
 # with the process.
 SHARED_MEMORY = "/dev/shm"
 
-# A short path for the folder of temporary files, whose own path may be long. `multiprocessing`
-# makes sockets in this folder, and the path of a socket has at most 107 bytes.
+# A second, short path for the entry's folder of temporary files, whose own path may be long.
+# `multiprocessing` makes sockets in this folder, and the path of a socket has at most 107 bytes.
 TEMPORARY_FILES = "/tmp_of_entry"
 # Symlinks that lead to the open files of the process that follows them. They are copied into the
 # new root file system.

@@ -54,8 +54,8 @@ _FIRST_X32_NUMBER = 0x40000000
 class Architecture:
     """A processor architecture whose numbers of system calls are known."""
 
-    # The kernel's number of the architecture, a constant of linux/audit.h. A 32-bit call on the
-    # same machine has another number.
+    # The kernel's number of the architecture, a constant of linux/audit.h. A 32-bit program on the
+    # same machine has the number of another architecture.
     audit_number: int
     # Whether system calls have the numbers that are the same on most architectures
     # (`Rule.generic`), instead of those of x86_64.

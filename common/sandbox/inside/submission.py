@@ -98,7 +98,7 @@ def _as_numbers(result: Any) -> Array:
         values = np.asarray(result)
     except (TypeError, ValueError) as error:
         raise InvalidEntryError(f"{returned} that is not an array: {error}") from None
-    # Booleans, signed and unsigned integers, floating-point numbers.
+    # These letters are NumPy's kinds boolean, integer, unsigned integer and float.
     if values.dtype.kind not in "biuf":
         raise InvalidEntryError(f"{returned} of {values.dtype} values, expected numbers")
     if values.nbytes > MAX_ARRAYS:
