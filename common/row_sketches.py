@@ -72,7 +72,10 @@ _OUTCOMES = (schema.IS_CORRECT, schema.ANSWER_VALUE)
 
 
 def sketch(path: Path) -> dict[str, str]:
-    """Return the sketch of a file of answers or judgements; it is empty for any other file."""
+    """Return the sketch of a file of answers or judgements; it is empty for any other file.
+
+    The sketch holds the smallest hashes of the file's rows, as a text for each outcome.
+    """
     by_outcome = _hash_rows(path, reading.unnoticed_source(path))
     return {outcome: _encode(_keep(hashes)) for outcome, hashes in by_outcome.items()}
 

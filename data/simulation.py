@@ -100,13 +100,14 @@ class SchoolSetting:
     n_questions: int
     n_quizzes: int
     n_cohorts: int
-    # Every question has at least this many answers in all parts together.
+    # Every question has at least this many answers in all files together.
     min_answers_per_question: int
     # For each file, quantiles of the number of answers per student. They only give the shape of the
     # distribution: `draw_counts` shifts it to begin at MIN_ANSWERS, and scales it to the number of
     # answers in the file.
     activity: tuple[tuple[float, ...], ...]
-    # Quantiles of the logarithm of the popularity of quizzes.
+    # Quantiles of the logarithm of a quiz's popularity. The popularity is a weight: popular quizzes
+    # are drawn more often.
     popularity: tuple[float, ...]
     # Cohorts and quizzes have levels from 0 to 1, and a cohort mostly gets quizzes of a similar
     # level. The weight of a quiz in the draw falls with the difference of the two levels, like a
@@ -303,12 +304,12 @@ def draw_incidence(
     cohort = _draw_cohorts(rng, n_wanted, setting.n_cohorts)
     # The setting gives quantiles of the logarithm of the popularity.
     popularity = np.exp(_draw_by_quantiles(rng, setting.popularity, len(quizzes)))
-    # Answers in class.
+    # First the answers that students give in class.
     lists = _draw_lists(rng, setting, n_wanted, cohort, quizzes, popularity, quiz_level)
     sittings = _draw_class_sittings(rng, lists, n_wanted, cohort)
     start = _draw_class_starts(rng, setting, lists, sittings, cohort)
     incidence = _list_class_answers(lists, sittings, cohort, start)
-    # Answers that students give alone, because their class's quizzes are not enough.
+    # Then the answers that students give alone, because their class's quizzes are not enough.
     incidence = _continue_alone(rng, setting, incidence, n_wanted, cohort, quizzes, popularity)
     return _ensure_min_answers(rng, setting, incidence, cohort, quizzes)
 
@@ -401,7 +402,7 @@ def _draw_listed_quizzes(
     Spirakis 2006).
     """
     longest = int(n_listed.max())
-    # The level of the quizzes that suit a cohort best, from 0 to 1.
+    # For each cohort, draw the level of the quizzes that suit it best, from 0 to 1.
     cohort_level = rng.random(len(n_listed))
     lists = []
     # The arrays below have a row for each cohort and a column for each quiz. To save memory, take a
@@ -887,7 +888,7 @@ def require_room(n_questions: int, n_misconceptions: int) -> None:
 
 
 def draw_misconceptions(rng: Rng, questions: Questions, n_students: int, n: int) -> Misconceptions:
-    """Draw n misconceptions; each leads to one wrong option of MISCONCEPTION_LENGTH questions.
+    """Draw n misconceptions; each leads to a wrong option on MISCONCEPTION_LENGTH questions.
 
     The questions of a misconception are of one topic or of neighbouring topics. No question belongs
     to two misconceptions. Raises `InputError` if there are too few questions.
@@ -978,7 +979,7 @@ def _draw_attraction(rng: Rng, key: Array) -> Array:
     n = len(key)
     # The two options in the middle attract a little more than the first and the last.
     attraction: Array = rng.normal(0, 0.45, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
-    # Some distractors attract much less.
+    # Some wrong options (distractors) attract much less.
     is_distractor = np.arange(N_OPTIONS) != key[:, None]
     is_weak = (rng.random((n, N_OPTIONS)) < 0.05) & is_distractor
     attraction -= 1.2 * is_weak

@@ -80,8 +80,8 @@ class Plan:
 def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     """Write competition.yaml, the logo and the pages into the folder of a bundle.
 
-    `public` maps the name of each public file to its numbers of answers, students, questions and
-    options, or to None if the file holds metadata.
+    `public` maps the name of each file that participants get to its numbers of answers, students,
+    questions and options, or to None if the file holds metadata.
     """
     description = describe(plan)
     writing.write_files({bundle / YAML_NAME: description})

@@ -51,7 +51,8 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 N_SPLITS = 5
 # Number of questions in a test of the challenge.
 _CHALLENGE_LENGTH = 10
-# Strategies are compared in pairs after this many questions, once early and once at the end.
+# The kit's own strategy is compared with each of the others after these numbers of questions: once
+# early, and once at the end of a test.
 _COMPARED = (5, _CHALLENGE_LENGTH)
 # Names of strategies are cut to this many characters in the tables on the terminal.
 _NAME_WIDTH = 24

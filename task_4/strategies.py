@@ -52,8 +52,8 @@ class Posterior:
     ----------
     known
         The `StudentPosterior` that `strategy_games.start_posterior` returned, updated by all
-        answers so far. Its columns are the Q questions and then the k abilities: the logit of an
-        ability's column is the ability itself.
+        answers so far. Its arrays have Q columns for the questions, then k columns for the
+        abilities: an ability is treated like the logit of a further question.
     popularity
         How many training students answered each question.
     seed
@@ -93,7 +93,7 @@ class Posterior:
 
         # Discriminations, (Q, k).
         self.slopes: FloatArray = known.model.slopes[:q]
-        # Probability that a student who does not know an answer guesses it.
+        # Probability that a student who does not know the answer guesses the right one.
         self.guessing = float(known.model.guessing)
         # How many answers of each student are known, (S,).
         self.n_answers: IntArray = known.n_answers.copy()
@@ -146,7 +146,7 @@ class Posterior:
         return _sigmoid(self.mean / np.sqrt(1 + np.pi / 8 * self.variance))
 
     def right(self) -> FloatArray:
-        """Return P(right): that the student knows the answer or guesses it, shape (S, Q)."""
+        """Return P(right): the student knows the answer or guesses right. Shape (S, Q)."""
         return self.guessing + (1 - self.guessing) * self.knows()
 
 
@@ -231,8 +231,8 @@ def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
 def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose own answer is hardest to predict: the largest min(p, 1 − p).
 
-    This is uncertainty sampling (Lewis and Gale 1994). The winning entry of task 4 in 2020 chose
-    its questions in this way.
+    p is the probability of a right answer. This is uncertainty sampling (Lewis and Gale 1994). The
+    winning entry of task 4 in 2020 chose its questions in this way.
     """
     right = posterior.right()
     return _question_with_largest(np.minimum(right, 1 - right), askable)

@@ -51,7 +51,7 @@ class _Examination:
 
     reference: Reference
     played: Played
-    # Seconds that reading the students and playing the scored games took.
+    # How long it took to read the students and to play the scored games, in seconds.
     seconds: float
     # The accuracy after each question of the test, or a text that says why it was not measured: see
     # `measure_curves`.
@@ -70,7 +70,7 @@ class _Paths:
 
     # The table of the questions that each student was asked.
     asked: Path
-    # The entry's output; not written if the entry prints nothing.
+    # The text that the entry prints; there is no such file if the entry prints nothing.
     output: Path
     # The probabilities of a right answer to each target, an answer to be predicted. None if the
     # user does not ask for this file.
@@ -323,11 +323,12 @@ def _show_sequences(
     `path` is the file that lists the questions of all students. The last line names this file.
     """
     lines = []
-    # `reference.student` holds the UserIds in increasing order.
+    # `reference.student` is sorted, so these are the students with the smallest UserIds.
     is_shown = asked["UserId"].isin(reference.student[:n_students])
     by_student = asked[is_shown].sort_values("UserId", kind="stable")
     for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
-        # IsCorrect is 0 or 1, which is the index of the outcome's name.
+        # OUTCOMES holds the names of a wrong and of a right answer, so IsCorrect, 0 or 1, is the
+        # index.
         outcome_names = OUTCOMES[rows["IsCorrect"]]
         questions = zip(rows["QuestionId"], outcome_names, strict=True)
         sequence = ", ".join(f"{question} {outcome}" for question, outcome in questions)

@@ -161,10 +161,10 @@ class Known:
     def fit_model(self, pairs: Pairs) -> ItemResponse:
         """Return an item response model that is fitted to the known answers.
 
-        A student may do better or worse in one context than in another. A context is a quiz, for
-        instance; `pairs` holds the contexts of each answer. The first call fits the model, later
-        calls return the same model. If this object was made with the argument `first`, the fit
-        continues from the model of `first`, which takes only a few steps.
+        Beside the abilities of students, the model knows how much better or worse a student does in
+        a context, such as a quiz; `pairs` holds the contexts of each answer. The first call fits
+        the model, later calls return the same model. If this object was made with the argument
+        `first`, the fit continues from the model of `first`, which takes only a few steps.
         """
         if self.model is None:
             start = None if self._first is None else self._first.model
@@ -227,7 +227,7 @@ def _rank_by_share(share: FloatArray, is_absent: BoolArray) -> IntArray:
 def shrunk_mean(
     group: IntArray, value: FloatArray, n_groups: int, prior: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Average values within groups, and shrink the means towards a prior mean.
+    """Average values within groups, and pull the means of small groups towards a prior mean.
 
     Parameters
     ----------

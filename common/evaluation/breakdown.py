@@ -214,8 +214,8 @@ class Losses:
 
     # A row for each question; `about` names the question's most specific subjects.
     questions: pd.DataFrame
-    # A row for each subject that is among the deepest subjects of a question; `about` names the
-    # subject above. None if subjects are not known.
+    # A row for each subject that is among the most specific subjects of a question; `about` names
+    # the wider subject that it belongs to. None if subjects are not known.
     subjects: pd.DataFrame | None
 
 

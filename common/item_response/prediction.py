@@ -100,9 +100,10 @@ def _effects_on_logits(
 def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None) -> FloatArray:
     """Return the probability of every outcome, shape (pairs, stages + 1); rows sum to 1.
 
-    `passing` has the probability of passing each stage if it is reached, shape (pairs, stages).
-    Outcome s means that the first s stages are not passed and the next stage is passed. The last
-    outcome means that no stage is passed ("stick breaking").
+    An answer goes through stages, one after the other, until it passes a stage ("stick breaking").
+    Its outcome s means that it does not pass the first s stages, but passes the next one. The last
+    outcome means that it passes no stage. `passing` has the probability of passing each stage if it
+    is reached, shape (pairs, stages).
 
     `n_outcomes` is the number of outcomes that are possible for each pair, shape (pairs,). By
     default, all outcomes are possible.
@@ -125,7 +126,7 @@ def outcome_probability(passing: FloatArray, n_outcomes: IntArray | None = None)
 
 @dataclass(frozen=True)
 class LogitParts:
-    """The parts of the logits of pairs, float32, shape (pairs,)."""
+    """The parts of the logits of pairs of a student and a question, float32, shape (pairs,)."""
 
     # Posterior mean and variance of slopes · ability + intercept.
     mean: FloatArray

@@ -192,11 +192,12 @@ class QuestionStatistics:
         )
 
     def item_fit(self) -> pd.DataFrame:
-        """Test whether the answers to each question rise with ability as the model says.
+        """Test whether the share of right answers rises with ability as the model says.
 
-        The students of a question are divided into groups by expected P(right), as in `fit_groups`.
-        In each group, a residual is right (1) or wrong (0) minus P(right). If the model is true,
-        the sum of the residuals, divided by its standard deviation, is a standard normal number.
+        There is a test for each question. Its students are divided into groups by expected
+        P(right), as in `fit_groups`. The residual of an answer is right (1) or wrong (0) minus
+        P(right). If the model is true, the sum of the residuals of a group, divided by its standard
+        deviation, is a standard normal number.
 
         If the question had another difficulty or discrimination, these sums would change. The part
         of the sums that such a change explains is subtracted by a projection. So it does not matter
@@ -228,7 +229,7 @@ class QuestionStatistics:
         n_groups = np.bincount(groups["question"], minlength=n_questions)
         has_groups = n_groups > 0
         chi_square = _chi_square(groups, n_questions)
-        # A question without groups gets any valid number, since its p becomes NaN.
+        # For a question without groups, any valid number will do, since its p becomes NaN.
         degrees_of_freedom = np.where(has_groups, n_groups - 2, 1)
         p = np.where(has_groups, chdtrc(degrees_of_freedom, chi_square), np.nan)
         return pd.DataFrame(

@@ -64,7 +64,8 @@ def main() -> None:
     recommended = read_recommendations(options.submission)
     items = select_users(options.submission, recommended, answers["user_id"].to_numpy())
     scores = clicks.score(items, answers)
-    # In the final stage, the organisers' script started each sum with 1 for each earlier phase.
+    # From phase 7 on, the final stage, the organisers' script added a score of 1 for each of the
+    # phases 0 to 6 to each sum.
     added_to_sums = clicks.N_EARLIER_PHASES if options.official_sum else 0
     write_scores(options, answers, scores, added_to_sums)
 

@@ -121,8 +121,8 @@ def score_mean_of_test_sets(
 ) -> Result:
     """Return the mean of the test sets' macro F1.
 
-    The result shows the table of the test sets, then the tables of `all_answers`, which is the
-    result for the answers of all test sets together.
+    `all_answers` is the result for the answers of all test sets together. The returned result shows
+    the table of the test sets, then the tables of `all_answers`.
 
     `test_sets` is the table that `responses.score_test_sets` returns: it has a row for each test
     set and each number of labels. The mean is over the rows for `n_ways` labels (5, 3 or 2).

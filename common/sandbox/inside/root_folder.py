@@ -45,9 +45,10 @@ _ONLY_OWN_PROCESSES = "hidepid=ptraceable"
 class NewRoot:
     """The root file system that `enter_root` has made."""
 
-    # Whether the new root has a /proc of its own. It shows no processes but those of the entry, the
-    # program that runs in the new root, and only the facts about the machine that the entry may
-    # read. Otherwise it is the /proc of the system, with other processes.
+    # Whether the new root has a /proc of its own. An entry is the program that runs in the new
+    # root. Its own /proc shows no processes but those of the entry, and only the facts about the
+    # machine that the entry may read. Otherwise, the /proc of the system is mounted, which shows
+    # more.
     has_own_proc: bool
 
 
