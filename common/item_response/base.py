@@ -72,8 +72,8 @@ class BaseItemResponse:
             choice = choose_settings(answers, self.n_dimensions, self.guessing)
         self.n_dimensions_ = choice.n_dimensions
         self.guessing_ = choice.guessing
-        # Count all levels that the fit is given, even if the choice leaves them out: later calls
-        # must give as many levels.
+        # The number of levels of contexts that the fit is given, even if `choice` leaves them out:
+        # later calls must give the same number.
         self.n_levels_ = answers.context.shape[1]
         settings = self._fitted_settings()
         answers = replace(answers, context=answers.context[:, : choice.n_levels])
@@ -88,8 +88,9 @@ class BaseItemResponse:
     def _choice_of(self, other: "BaseItemResponse", n_given_levels: int, name: str) -> Choice:
         """Return the settings of this fit; a setting that is None is taken from `other`.
 
-        A fit uses all levels of contexts that it is given (MODEL.md explains levels), or leaves all
-        of them out. This fit uses its contexts if the fit of `other` has used its own.
+        A fit either uses all levels of contexts that it is given (MODEL.md explains levels), or
+        none of them. This fit uses its levels if the fit of `other` used the levels that it was
+        given.
 
         Parameters
         ----------
@@ -128,23 +129,23 @@ class BaseItemResponse:
         # Leave out the last student, who stands for unknown students.
         self.ability_ = posterior.students.mean[:-1]
         self.ability_covariance_ = posterior.students.covariance[:-1]
-        # A question has k slopes, then an intercept, in each stage. Leave out the last question of
+        # In each stage, a question has k slopes, then an intercept. Leave out the last question of
         # each stage, which stands for unknown questions.
         n_questions = len(posterior.question_ids)
         n_parameters = posterior.items.mean.shape[1]
         items = posterior.items.mean.reshape(posterior.n_stages, n_questions + 1, n_parameters)
         self.discrimination_ = items[:, :-1, :-1]
         self.difficulty_ = -items[:, :-1, -1]
-        # The prior variances of effects in contexts: of the students' own effects, then of the
-        # effects that all students share.
+        # A context, such as a quiz, adds two effects to a logit: one that differs between students,
+        # and one that all students share. These are the prior variances of the two effects.
         self.context_variance_ = posterior.variance
         self.shared_variance_ = posterior.shared.prior
 
     @property
     def uses_context(self) -> bool:
-        """Whether the fit used contexts; it may leave contexts out if `n_dimensions` is None.
+        """Whether the fit used contexts; if `n_dimensions` is None, it may have left them out.
 
-        `ItemResponseOptions` uses even contexts that the fit leaves out: to find the habits of
+        Even if the fit left contexts out, `ItemResponseOptions` uses them to find the habits of
         students, such as to click the first option.
         """
         return bool(self._check_fitted().levels)

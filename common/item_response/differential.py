@@ -86,23 +86,24 @@ def _number_groups(answers: AnswersOfStudents, group: pd.Series) -> tuple[IntArr
     is_named = row >= 0
     group_of_named = group.iloc[row[is_named]]
     # Sort the groups by size, and groups of the same size by name. NaN is no group.
-    counts = group_of_named.dropna().value_counts().sort_index()
-    counts = counts.sort_values(ascending=False, kind="stable")
-    if len(counts) < 2:
+    sizes = group_of_named.dropna().value_counts().sort_index()
+    sizes = sizes.sort_values(ascending=False, kind="stable")
+    if len(sizes) < 2:
         raise InputError(
-            f"group has {len(counts)} groups among the students with answers, expected at least 2"
+            f"group has {len(sizes)} groups among the students with answers, expected at least 2"
         )
     number = np.full(len(answers.student_ids), -1)
-    # `get_indexer` returns the position of each name in `counts`, and −1 for NaN.
-    number[is_named] = counts.index.get_indexer(pd.Index(group_of_named))
-    return number, counts.index
+    # A group's number is its position in this order. `get_indexer` returns −1 for NaN.
+    number[is_named] = sizes.index.get_indexer(pd.Index(group_of_named))
+    return number, sizes.index
 
 
 def _give_groups_prior_means(students: Gaussians, group_of_student: IntArray) -> Gaussians:
     """Return the posteriors of the abilities if each group has a prior mean of its own.
 
-    In `students`, the prior mean of all students is 0. The prior mean of a group is estimated from
-    the students of the group. A student without a group keeps the prior mean 0.
+    The posteriors in `students` come from a fit in which all students have the prior mean 0. The
+    prior mean of a group is estimated from the students of the group. A student without a group
+    keeps the prior mean 0.
 
     `group_of_student` holds the number of each student's group, from 0; -1 stands for no group.
     """
@@ -111,9 +112,9 @@ def _give_groups_prior_means(students: Gaussians, group_of_student: IntArray) ->
     for number in range(group_of_student.max() + 1):
         rows = np.flatnonzero(group_of_student == number)
         covariance = students.covariance[rows]
-        # The students of the group have the posteriors N(m, V). By the module's docstring, the
-        # prior mean of the group is μ = (I − mean V)⁻¹ mean m, and the posterior mean of a student
-        # becomes m + V μ.
+        # With the prior mean 0, a student of the group has the posterior N(m, V). With the prior
+        # mean μ, the posterior mean is m + V μ. The prior mean of the group shall be the mean of
+        # these new means. So μ = (I − mean V)⁻¹ mean m, as the module's docstring says.
         mean_v = covariance.mean(axis=0, dtype=np.float64)
         mean_m = students.mean[rows].mean(axis=0, dtype=np.float64)
         prior_mean = np.linalg.solve(identity - mean_v, mean_m)
@@ -138,7 +139,7 @@ def _sum_by_question(
     residual = predictions.residual[rows]
     by_intercept = predictions.by_intercept[rows]
     by_slope = predictions.by_slope[rows]
-    # `bincount` adds these values up for each question. If they are None, it counts the answers.
+    # The values that `bincount` adds up for each question. For None, it counts the answers.
     columns = {
         "n": None,
         "ir": by_intercept * residual / residual_variance,
@@ -179,15 +180,17 @@ def _estimate_effects(
     1 / information.
     """
     total = reference + focal
-    # The coefficients of intercept and slope in the first two equations, shape (questions, 2, 2),
-    # and in the third equation, shape (questions, 2).
+    # The coefficients of intercept and slope in the equations of the docstring: in the first two
+    # equations, shape (questions, 2, 2), and in the third equation, shape (questions, 2).
     first_two = np.stack([total[["ii", "is"]].to_numpy(), total[["is", "ss"]].to_numpy()], axis=1)
     third = focal[["ii", "is"]].to_numpy()
     is_enough = (focal["n"] >= min_answers) & (reference["n"] >= min_answers)
-    # For a question with few answers, `first_two` may be a singular matrix, which `solve` does not
-    # accept. Replace it by the identity: the result of the question becomes NaN below anyway.
+    # For a question with few answers, the matrix `first_two` may be singular, and `solve` would
+    # fail. Replace it by the identity, since the effect of such a question becomes NaN below
+    # anyway.
     first_two[~is_enough] = np.eye(2)
-    # The multiples of the first two equations to subtract from the third, shape (questions, 2).
+    # How many times each of the first two equations is subtracted from the third, so that intercept
+    # and slope vanish from the third, shape (questions, 2).
     multiples = np.linalg.solve(first_two, third[:, :, None])[:, :, 0]
     information = focal["ii"] - (multiples * third).sum(axis=1)
     score = focal["ir"] - (multiples * total[["ir", "sr"]].to_numpy()).sum(axis=1)

@@ -31,28 +31,30 @@ from tqdm import tqdm
 _HELD_OUT_SHARE = 0.05
 # Largest number of answers that early stopping holds out.
 _MAX_HELD_OUT = 100_000
-# Early stopping must hold out at least this many answers, since the loss on fewer answers would be
-# too noisy. Otherwise the fit takes a fixed number of steps.
+# Early stopping judges the fit by the loss on held-out answers. If fewer than `_MIN_HELD_OUT`
+# answers can be held out, this loss would be too noisy: the fit then takes a fixed number of steps,
+# `_STEPS_WITHOUT_HELD_OUT`.
 _MIN_HELD_OUT = 50
 _STEPS_WITHOUT_HELD_OUT = 20
 # Largest number of steps with early stopping.
 _MAX_STEPS = 60
-# The fit ends when the last `_PATIENCE` steps together have lowered the held-out loss by a smaller
-# share than `_MIN_GAIN`.
+# The fit ends if the loss on held-out answers has fallen by a smaller share than `_MIN_GAIN` over
+# the last `_PATIENCE` steps.
 _PATIENCE = 2
 _MIN_GAIN = 1.25e-3
-# The steps do not learn from the answers that are held out. If these are at least this share of all
-# answers, the fit ends with one more step, which learns from all answers.
+# The steps do not learn from the answers that are held out. If at least this share of all answers
+# is held out, the fit ends with one more step, which learns from all answers.
 _SHARE_WORTH_A_STEP = 0.01
-# With more answers than this, a step takes long. The fit then uses momentum and ends earlier. A fit
-# with contexts never uses momentum, which can make its steps oscillate.
+# With more answers than this, a step takes long, so the fit uses momentum to need fewer steps. A
+# fit with contexts never uses momentum, because momentum can make its steps oscillate.
 _MANY_ANSWERS = 2_000_000
-# With momentum, the parameters of the items (questions) are changed before a step: by this factor
-# times their change in the previous step. The first two steps have no momentum.
+# With momentum, the parameters of the questions move on before each step: by this factor times
+# their latest change. The first two steps have no momentum.
 _MOMENTUM = np.float32(0.7)
-# A fit with momentum uses this larger number in place of `_MIN_GAIN`, so it ends earlier.
+# A fit with momentum uses this number instead of `_MIN_GAIN`. It is larger, so the fit ends
+# earlier.
 _MIN_GAIN_WITH_MOMENTUM = 3e-3
-# Lower bound on the probability of an outcome in the held-out loss.
+# Smaller probabilities of an outcome are raised to this one, so that the held-out loss is finite.
 _MIN_PROBABILITY = 1e-7
 
 
@@ -71,7 +73,7 @@ class Settings:
 class Answers:
     """Answers to learn from, in any order."""
 
-    # Ids with gaps of any size, shape (answers,).
+    # Ids of the students and the questions, shape (answers,). They need not be consecutive.
     student: IntArray
     question: IntArray
     # Shape (answers,). If answers are right or wrong, a right answer has the outcome 0 and a wrong
@@ -80,18 +82,18 @@ class Answers:
     outcome: IntArray
     # Ids of contexts, shape (answers, levels), the coarsest level first.
     context: IntArray
-    # Number of stages of a question: 1 if answers are right or wrong, else the number of wrong
-    # options. The highest outcome is equal to it.
+    # The largest number of stages that a question has: 1 if answers are right or wrong, else the
+    # largest number of wrong options. It is also the highest possible outcome.
     n_stages: int
-    # How many outcomes are possible for each answer, shape (answers,). A question with n outcomes
-    # has n − 1 stages. None if all questions have `n_stages` + 1 outcomes.
+    # How many outcomes each answer can have, shape (answers,): one more than its question has
+    # stages. None if all questions have `n_stages` stages.
     n_outcomes: IntArray | None = None
 
     @classmethod
     def of_right_or_wrong(
         cls, student: IntArray, question: IntArray, is_right: IntArray, context: IntArray
     ) -> "Answers":
-        """Return right and wrong answers; `is_right` is 1 for a right one and 0 for a wrong one."""
+        """Return answers that are right (`is_right` is 1) or wrong (`is_right` is 0)."""
         return cls(student, question, outcome=1 - is_right, context=context, n_stages=1)
 
     def take(self, rows: BoolArray) -> "Answers":
@@ -123,12 +125,12 @@ def fit_posterior(
     *,
     is_trial: bool = False,
 ) -> tuple[Posterior, list[HeldOutScore]]:
-    """Fit the model; return the posterior, and the score after each step.
+    """Fit the model; return the posterior, and the score on held-out answers after each step.
 
     If a posterior `start` is given, the fit continues from this posterior, which must have been
     fitted to some of these answers with the same settings. Only fits of right and wrong answers can
-    continue from another fit. Shows a progress bar on a terminal, unless it continues from `start`
-    or is a trial.
+    continue from another fit. A progress bar is shown on a terminal, unless the fit continues from
+    `start` or is a trial, which only tries out settings.
 
     Control-C ends the fit early, with the state after the last complete step. If no step is
     complete, or if the fit is a trial, Control-C stops the program.
@@ -139,8 +141,8 @@ def fit_posterior(
     )
     student_order = rng.permutation(len(student_ids))
     shows_progress = start is None and not is_trial
-    # The plan says after how many steps the fit ends, or by which rule it ends earlier, and which
-    # share of the answers is held out for this rule.
+    # The plan says after how many steps the fit ends at the latest, by which rule it may end
+    # earlier, and which share of the answers is held out for this rule.
     plan = _make_plan(answers, settings, shows_progress=shows_progress, is_trial=is_trial)
     is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
     held_out = answers.take(is_held_out)
@@ -150,7 +152,8 @@ def fit_posterior(
     if start is None:
         state = _begin(data, settings, student_order)
     else:
-        # `_continue` looks up effects in `start` by the ids of the answers' contexts.
+        # `data` numbers the contexts anew. `_continue` also needs the ids of the contexts, to find
+        # their effects in `start`.
         state = _continue(data, settings, start, answers.context)
     state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
     # Add an average student after the last one: predictions for unknown students use this row.
@@ -172,11 +175,12 @@ class _SortedAnswers:
     student_ids: IntArray
     # Distinct ids, in increasing order.
     question_ids: IntArray
-    # For each level of contexts, the ids of the contexts with answers, increasing.
+    # For each level of contexts, the distinct ids of the contexts that have answers, in increasing
+    # order.
     context_ids: tuple[IntArray, ...]
     # A leaf is a student in a context of the last level. All answers of a leaf have the same
-    # contexts, so one answer is enough to look them up. `leaf_row` has, for each leaf, the row in
-    # `Answers` of one of its answers.
+    # contexts. To look them up, `leaf_row` holds the row of one of these answers in `Answers`, for
+    # each leaf.
     leaf_row: IntArray
     # For each leaf, the position of its student in `student_ids`.
     leaf_student: IntArray
@@ -190,10 +194,10 @@ def _sort(
     student_ids: IntArray,
     question_ids: IntArray,
 ) -> _SortedAnswers:
-    """Sort answers by student and context, with a row for each stage that an answer reaches.
+    """Sort answers by student and context. An answer gets a row for each stage that it reaches.
 
-    Right and wrong answers have one stage; options have several (see `_reached_stages`). A context
-    has different effects in different stages: what makes a student answer rightly in a context may
+    Right and wrong answers have one stage, options have several (see `_reached_stages`). A context
+    has an effect of its own in each stage: what makes a student answer rightly in a context may
     have nothing to do with which wrong option the student prefers there.
 
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
@@ -209,8 +213,8 @@ def _sort(
     order, start, levels = sort_answers(student[answer_row], labels, len(student_ids))
     del labels
 
-    # Each stage has an item for each question, and one more item after these, which stands for
-    # unknown questions in predictions.
+    # An item is a question in one stage. Each stage has one more item after its questions, which
+    # stands for unknown questions in predictions.
     n_questions = len(question_ids) + 1
     item = question[answer_row] + stage * np.int32(n_questions)
     is_passed = answers.outcome[answer_row] == stage
@@ -248,9 +252,10 @@ def _reached_stages(
     The result has two arrays of int32 with an element for each pair: the row of the answer, and the
     stage.
 
-    An answer goes through the stages 0, 1, 2 and so on until it passes a stage, and its outcome is
-    the number of stages that it does not pass. So it reaches the stages 0 to `outcome`, or all
-    stages of its question if it passes none. A question with n outcomes has n − 1 stages.
+    The possible outcomes of an answer are numbered from 0. Stage 0 asks whether the outcome is 0,
+    stage 1 whether it is 1, and so on. An answer passes the stage of its outcome and reaches no
+    later stage. The last outcome needs no stage: a question with n outcomes has n − 1 stages, and
+    an answer with the last outcome reaches all of them without passing one.
     """
     # Every answer reaches stage 0.
     answer_row = np.arange(len(outcome), dtype=np.int32)
@@ -302,15 +307,16 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
 def _leaf_effects_at_start(levels: tuple[Level, ...], n_dimensions: int) -> FloatArray:
     """Return the effects of students in contexts before the first step.
 
-    A leaf is a student in a context of the last level (MODEL.md explains levels). The logits of the
-    student's answers there change by the total of one effect for each level.
+    A leaf is a student in a context of the last level (MODEL.md explains levels). On every level,
+    the student has an effect in the context that holds the leaf. The sum of these effects, the
+    total effect, is added to the logits of the answers in the leaf.
 
     The result has a row for each leaf: mean of the total effect, its variance, and its covariances
     with the abilities.
     """
     n_leaves = len(levels[-1].label) if levels else 0
     effects = np.zeros((n_leaves, 2 + n_dimensions), np.float32)
-    # The variances of the effects of all levels add up.
+    # The effects of different levels are independent, so their variances add up.
     effects[:, EFFECT_VARIANCE] = len(levels) * START_VARIANCE
     return effects
 
@@ -349,17 +355,18 @@ def _continue(
     context
         The ids of the contexts of the answers before they were sorted, shape (answers, levels).
     """
-    # For an unknown id, `find_ids` returns the number of known ids. In `start`, the average student
-    # and the average question have this position, just after the known ones.
+    # For an id that `start` does not know, `find_ids` returns the number of known ids. At this
+    # position, just after the known ones, `start` keeps an average student and an average question.
     student_position = find_ids(start.student_ids, data.student_ids)
     question_position = find_ids(start.question_ids, data.question_ids)
-    # Like `start`, the result needs an average question after its last question.
+    # The result needs an average question after its last question too, which stands for unknown
+    # questions in predictions.
     average_question = len(start.question_ids)
     item_position = np.append(question_position, average_question)
     levels = data.observations.levels
     if levels:
         # A leaf is a student in a context of the last level, such as a quiz. All answers in a leaf
-        # have the same effects, so look the effects up for one of them.
+        # have the same contexts, so the contexts of one answer are enough to look up its effects.
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )
@@ -385,7 +392,9 @@ def _continue(
 def _guessing_by_item(data: _SortedAnswers, guessing: float) -> FloatArray:
     """Return each item's probability that a student who does not know the answer passes the item.
 
-    It is `guessing` in the first stage and 0 in the others: wrong options are not guessed.
+    An item is a question in one stage. To pass the first stage means to answer rightly, which a
+    guess does with the probability `guessing`. In later stages, which tell wrong options apart, the
+    probability is 0.
     """
     by_item = np.zeros(data.observations.n_items, np.float32)
     by_item[: len(data.question_ids) + 1] = guessing
@@ -406,11 +415,11 @@ class _Plan:
     # smaller share than this.
     min_gain: float
     uses_momentum: bool
-    # Whether one more step learns from the held-out answers too.
+    # Whether the fit ends with one more step, which learns from the held-out answers too.
     learns_from_held_out: bool
     shows_progress: bool
-    # Whether the fit only tries settings. Nobody needs the result of such a fit if the user
-    # interrupts it, so Control-C then stops the program.
+    # Whether the fit only tries out settings. If the user interrupts such a fit by Control-C, its
+    # result is useless, so the program stops.
     is_trial: bool
 
 
@@ -426,11 +435,12 @@ def _make_plan(
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
     default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
-    # With very many answers, a step takes long. Momentum saves steps, but contexts rule it out.
+    # With very many answers, a step takes long. Momentum saves steps, but it can make the steps of
+    # a fit with contexts oscillate.
     has_contexts = answers.context.shape[1] > 0
     uses_momentum = n_answers > _MANY_ANSWERS and not has_contexts
-    # The steps do not learn from the held-out answers. If these are a share worth the time, one
-    # more step at the end learns from all answers.
+    # The steps do not learn from the held-out answers. If these are numerous enough to be worth one
+    # more step, the fit ends with a step that learns from all answers.
     learns_from_held_out = stops_early and share >= _SHARE_WORTH_A_STEP
     return _Plan(
         max_steps=settings.n_steps or default_steps,
@@ -457,15 +467,15 @@ def _run_steps(
     history: list[HeldOutScore] = []
     n_done = 0
     items_before = state.items.mean
-    # disable=None: show the bar on a terminal only. leave=None: keep it, unless it is inside
-    # another bar.
+    # With disable=None, tqdm shows the bar on a terminal only. With leave=None, the bar stays on
+    # the screen at the end, unless it is inside another bar.
     disable = None if plan.shows_progress else True
     with tqdm(desc="item response", total=plan.max_steps, disable=disable, leave=None) as bar:
         try:
             while n_done < plan.max_steps and not _gains_too_little(history, plan.min_gain):
                 items_now = state.items.mean
-                # `state` changes only when the step is complete. So if the user interrupts the
-                # step, `state` is the result of the previous step.
+                # The step starts from `begin`. `state` changes only when the step is complete: if
+                # the user interrupts the step, `state` is still the result of the previous step.
                 begin = state
                 if plan.uses_momentum and n_done >= 2:
                     ahead = items_now + _MOMENTUM * (items_now - items_before)
@@ -513,12 +523,12 @@ def _score(state: Posterior, held_out: Answers) -> HeldOutScore:
 
 
 def outcome_losses(state: Posterior, held_out: Answers) -> FloatArray:
-    """Return −log P(outcome) of each held-out answer, shape (answers,)."""
+    """Return −log P(outcome) of each held-out answer by the posterior `state`, shape (answers,)."""
     return _losses(_predict_outcomes(state, held_out), held_out)
 
 
 def _predict_outcomes(state: Posterior, held_out: Answers) -> FloatArray:
-    """Return the probability of every outcome, shape (answers, outcomes)."""
+    """Return the probability of each possible outcome of the answers, shape (answers, outcomes)."""
     passing = predict_stages(state, held_out.student, held_out.question, held_out.context)
     return outcome_probability(passing, held_out.n_outcomes)
 

@@ -46,23 +46,25 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# Lower bound on an answer's curvature. With smaller curvatures, some steps could overshoot.
+# Lower bound on the curvature of an answer's log likelihood. A small curvature makes a step of the
+# fit long: without the bound, some steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
 # Logits are clipped to −40 and 40. The slope and the curvature of the log likelihood hardly change
 # beyond these bounds.
 _MAX_LOGIT = np.float32(40)
-# The covariance of a group of items is computed as if the group had `_ITEMS_OF_GUESS` more items.
-# So the covariance of a small group is not extreme. `_GUESSED_VARIANCE` is the variance of the
-# slopes and of the intercepts of these imagined items.
-_GUESSED_VARIANCE = 0.1
-_ITEMS_OF_GUESS = 3.0
+# The covariance of few items could be extreme. So the covariance of a group of items is computed as
+# if the group had `_N_IMAGINED_ITEMS` more items, whose slopes and intercepts have the variance
+# `_IMAGINED_VARIANCE`.
+_IMAGINED_VARIANCE = 0.1
+_N_IMAGINED_ITEMS = 3.0
 
 
 @dataclass(frozen=True)
 class Gaussians:
     """Independent Gaussian distributions, one for each student, item or group."""
 
-    # Shape (n, d). For a student: the ability. For an item: the slopes, then the intercept.
+    # The means of n vectors of d numbers, shape (n, d): the abilities of a student, or the slopes
+    # of an item and then its intercept.
     mean: FloatArray
     # Shape (n, d, d).
     covariance: FloatArray
@@ -163,8 +165,8 @@ def moments(vectors: Gaussians) -> FloatArray:
     """Return E[vector] and E[vector vectorᵀ] of Gaussian vectors, shape (n, d + d(d + 1)/2).
 
     A row holds the vector of d numbers, then the lower triangle of the symmetric matrix. Elements
-    off the diagonal are multiplied by √2: each of them stands for two elements of the matrix, and
-    so counts twice in a scalar product of two rows.
+    off the diagonal are multiplied by √2, because each of them stands for two elements of the
+    matrix: in a scalar product of two rows, it then counts √2 · √2 = 2 times.
     """
     n, d = vectors.mean.shape
     # The row, the column and the factor of each element of the lower triangle. The factor is 1 on
@@ -190,10 +192,11 @@ def student_vector_moments(students: Gaussians) -> FloatArray:
 
 
 def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> FloatArray:
-    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ] for each row of the matrices.
+    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ] for each row of two matrices.
 
-    The two sums are side by side, shape (rows, d + d(d + 1)/2). The second is the stored triangle
-    of a symmetric matrix, as in `moments`.
+    A sum runs over the columns of the matrix; each column has a vector. The two sums are side by
+    side in the result, shape (rows, d + d(d + 1)/2). The second sum is a symmetric matrix, stored
+    as a triangle as in `moments`.
 
     Parameters
     ----------
@@ -234,7 +237,8 @@ def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return row, column and factor of each stored element of a symmetric d × d matrix.
 
     The stored elements are the lower triangle, row by row. An element off the diagonal occurs twice
-    in the matrix. The factor √2 makes it count twice in a scalar product of two stored triangles.
+    in the matrix. Its factor is √2, so that it counts √2 · √2 = 2 times in a scalar product of two
+    stored triangles. The factor is 1 on the diagonal.
 
     The order matters to `steps.run_step`, which reads the last stored element, (d − 1, d − 1).
     """
@@ -275,7 +279,8 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
     # slopes, then the intercept at the position k.
     linear_sums, squares = unpack_sums(sums)
     k = linear_sums.shape[1] - 1
-    # Σ weight · E[slopes slopesᵀ], to which the prior precision is added below.
+    # First only the sum over the answers, Σ weight · E[slopes slopesᵀ]. The prior precision is
+    # added below.
     precision = squares[:, :k, :k]
     sum_slopes_intercept = squares[:, :k, k]
     precision_times_mean = linear_sums[:, :k] - sum_slopes_intercept
@@ -317,8 +322,8 @@ def estimate_prior(
 
     Only items with answers count. A group without such items keeps its old prior.
 
-    The covariance of few items could be extreme. So the covariance is computed as if the group had
-    `_ITEMS_OF_GUESS` more items, which are imagined. Their covariance is `_GUESSED_VARIANCE` · I.
+    The covariance of few items could be extreme. So it is computed as if the group had
+    `_N_IMAGINED_ITEMS` more items, which have the covariance `_IMAGINED_VARIANCE` · I.
 
     Parameters
     ----------
@@ -333,13 +338,14 @@ def estimate_prior(
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    # What the imagined items (see `_ITEMS_OF_GUESS`) add to the sum of squares of a group.
-    guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
+    # The sum of squares that the imagined items (see `_N_IMAGINED_ITEMS`) add to that of a group.
+    imagined_sum = _N_IMAGINED_ITEMS * _IMAGINED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         is_counted = is_answered & (group == g)
         mean[g] = items.mean[is_counted].mean(axis=0)
         deviation = items.mean[is_counted] - mean[g]
-        # Each item adds its squared deviation and its posterior covariance.
+        # The parameters of an item are uncertain. So an item adds not only its squared deviation
+        # from the mean of the group, but also its posterior covariance.
         sum_of_squares = items.covariance[is_counted].sum(axis=0) + deviation.T @ deviation
-        covariance[g] = (sum_of_squares + guessed_sum) / (len(deviation) + _ITEMS_OF_GUESS)
+        covariance[g] = (sum_of_squares + imagined_sum) / (len(deviation) + _N_IMAGINED_ITEMS)
     return Gaussians(mean, covariance)
