@@ -10,7 +10,8 @@ from common.arrays import Array, FloatArray
 
 import numpy as np
 
-# Share of a test student's answers that are targets. Targets may not be asked.
+# In the game, this share of a student's answers are targets, which the entry has to predict. They
+# are hidden: the entry may not ask them.
 HIDDEN_SHARE = 0.2
 # Ridge penalties of `fit_latent` and `fit_completion`, chosen by cross-validation over students.
 _REGRESSION_PENALTY = 12.0
@@ -94,10 +95,10 @@ def fit_completion(together: FloatArray) -> FloatArray:
     kept_share · together.
     """
     kept_share = np.float32(1 - HIDDEN_SHARE)
-    # E[xᵀx] of the notes above, with the ridge penalty on its diagonal.
+    # E[xᵀx], by the formulas in the docstring, plus the ridge penalty on its diagonal.
     expected_squares = kept_share**2 * together
     expected_diagonal = kept_share * np.diagonal(together)
     np.fill_diagonal(expected_squares, expected_diagonal + _COMPLETION_PENALTY)
-    # E[xᵀy] of the notes above.
+    # E[xᵀy], by the formula in the docstring.
     expected_products = kept_share * together
     return np.linalg.solve(expected_squares, expected_products)

@@ -34,7 +34,7 @@ class Choice:
 
     # Number of abilities of a student.
     n_dimensions: int
-    # Probability that a student who does not know the answer guesses it.
+    # Probability that a student who does not know the answer guesses it right.
     guessing: float
     # Number of levels of contexts that the fit uses: either all levels of the answers, or 0.
     # (MODEL.md explains levels.)

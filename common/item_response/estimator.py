@@ -55,7 +55,7 @@ class ItemResponse(BaseItemResponse):
         shrink to zero. The time of a fit grows with the square of the number. If None, held-out
         answers choose the number, and whether contexts are used.
     guessing
-        Probability that a student who does not know the answer guesses it, 0 to 0.9. If None,
+        Probability that a student who does not know the answer guesses it right, 0 to 0.9. If None,
         held-out answers choose it.
     seed
         Seed of the random start, at least 0. The same seed gives the same results.

@@ -39,29 +39,32 @@ N_ROUNDS = 10
 
 # ---- Settings, chosen by cross-validation over training students ---------------------------------
 
-# A student may have hidden answers to questions outside the answered mask. The model estimates the
-# probability of each hidden answer, and replaces probabilities up to this number by 0.
+# The answered mask marks the questions that a student may be asked. The student may also have
+# hidden answers to other questions. The model estimates how probable a hidden answer to each
+# question is, and replaces probabilities up to this number by 0.
 _MIN_PROBABILITY = 0.3
-# In the game, the entry asks students questions, then predicts some of their answers, the targets.
-# By most rules, the targets are hidden. By other rules, the targets may be asked too, and are in
-# the answered mask. The model assumes the other rules if it finds almost no hidden answers: if
-# their expected number is below this share of the number of answers in the mask.
+# The *targets* are the answers that the model has to predict in the game. By most rules, they are
+# hidden. If the rules allow asking them, they are in the answered mask instead. The model concludes
+# that the rules allow it if it finds almost no hidden answers: if their expected number is below
+# this share of the number of answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that ten answers are expected to remove.
+# `_weight` assumes that the ten answers of a whole game remove this share of a logit's variance.
 _RESOLUTION = 0.7
 # The answers of later rounds will move the estimated mean of a logit, by an amount that is not
 # known now. `_weight` assumes that this amount has at least this variance.
 _MIN_SPREAD = 0.05
-# By some rules, targets (the answers to be predicted) may be asked. Asking a target makes its
-# prediction certain. So `select` adds a term to the value of asking a question: this number times
-# the probability that the prediction for the question would otherwise be wrong.
+# If a target may be asked, asking it reveals the answer, and no prediction for it can be wrong any
+# more. So `select` adds a term to the value of asking a question: this number times the probability
+# that the prediction for the question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
-# The model estimates the population anew after these numbers of rounds.
+# The model estimates anew, after these numbers of rounds, how the students who are asked differ
+# from the training students (`Population`).
 _ADAPT_AFTER = (3, 6, 10)
-# Prior standard deviations of the fields of `Population`.
+# Prior standard deviations of the three fields of `Population`.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
-# To estimate the population, the model moves each field of `Population` up and down by the field's
-# step here, and computes finite differences. A Newton step is at most twice as long.
+# To estimate the population, the model computes derivatives by finite differences: it increases and
+# decreases each field of `Population` by this number. A Newton step changes a field by at most
+# twice this number.
 _STEPS = np.array([0.2, 0.1, 0.1])
 # Smallest variance of a logit.
 _MIN_VARIANCE = 1e-5
@@ -85,7 +88,7 @@ class Model:
     # to the logit of each question, and the effects on questions of the same quiz are correlated.
     # This is the covariance of the quiz effects between every two questions, shape (Q, Q).
     quiz_covariance: FloatArray
-    # Probability that a student who does not know an answer guesses it, shape ().
+    # Probability that a student who does not know an answer guesses it right, shape ().
     guessing: FloatArray
     # A linear regression predicts a student's abilities from which questions the student has
     # answered, whether right or wrong. The *answered mask* is 1 for answered questions and 0 for
@@ -94,13 +97,13 @@ class Model:
     # (scaled mask − mask_mean) @ mask_weights.
     # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: FloatArray
-    # Coefficients of the regression, shape (Q, k).
+    # Coefficients of this regression, shape (Q, k).
     mask_weights: FloatArray
-    # The answered mask may lack some of a student's answers, which are hidden. So another linear
-    # regression predicts from the mask whether the student has answered each question, hidden or
-    # not: this probability is answered mask @ completion. The coefficients, shape (Q, Q), assume
-    # that a fifth of a student's answers is hidden. If all coefficients are 0, the model does not
-    # look for hidden answers.
+    # Coefficients of another linear regression, shape (Q, Q). The answered mask lacks the student's
+    # hidden answers. This regression predicts from the mask the probability that the student has
+    # answered each question, hidden or not: answered mask @ completion. It assumes that a fifth of
+    # a student's answers is hidden. If all coefficients are 0, the model does not look for hidden
+    # answers.
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -114,11 +117,11 @@ class Model:
             return Model(**weights)
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Return the model for another number of questions.
+        """Return a copy of the model that has `n_questions` questions.
 
-        Questions beyond that number are cut off. A new question has the mean intercept. The logit
-        of a new question is the same for all students, so its answer tells nothing about other
-        questions, and their answers tell nothing about it.
+        If the model has more questions, the last ones are cut off. If it has fewer, new questions
+        get the mean intercept. The logit of a new question is the same for all students, so its
+        answer tells nothing about other questions, and their answers tell nothing about it.
         """
         intercept = _pad_rows(self.intercept, n_questions)
         intercept[len(self.intercept) :] = self.intercept.mean()
@@ -147,12 +150,13 @@ def _pad_square(array: FloatArray, n_questions: int) -> FloatArray:
 
 
 class Population(NamedTuple):
-    """How the students of the test, who are asked questions, differ from the training students."""
+    """How the students who are asked questions in the game differ from the training students."""
 
-    # Logarithm of the variance of the abilities. The training students have the variance 1.
+    # Logarithm of the variance of these students' abilities. The training students have the
+    # variance 1.
     log_variance: float = 0.0
-    # The mean logit of each question is the mean logit of the training students, multiplied by
-    # exp(`log_stretch`), plus `shift`.
+    # These students' mean logit of a question is the mean logit of the training students,
+    # multiplied by exp(`log_stretch`), plus `shift`.
     log_stretch: float = 0.0
     shift: float = 0.0
 
@@ -192,10 +196,10 @@ class StudentPosterior:
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
         """Set the distribution before any answer, which depends on the answered mask.
 
-        In the game, some answers of every student are the *targets*, which have to be predicted.
-        The game does not tell the model which answers are targets. By most rules, the targets are
-        hidden: they may not be asked, they are outside the answered mask, and the model estimates
-        where they are. By other rules, the targets may be asked, so they are in the mask.
+        The *targets* are those answers of a student that the model has to predict in the game. The
+        game does not tell the model which answers these are. By most rules, the targets are hidden:
+        they may not be asked, they are outside the answered mask, and the model estimates where
+        they are. By other rules, the targets may be asked, so they are in the mask.
         """
         self.model = model
         self.n_answers = np.zeros(len(answered_mask), np.int64)
@@ -204,16 +208,17 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets, outside or inside the mask. So if the model looks for hidden
-        # answers outside the mask and finds almost none, the targets must be inside. A model whose
-        # `completion` is 0 does not look for hidden answers.
+        # Every student has targets: hidden answers outside the answered mask or, by other rules,
+        # answers inside it. So if the model looks for hidden answers and finds almost none, the
+        # targets must be inside. A model whose `completion` is 0 does not look for hidden answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self.targets_may_be_asked = bool(looks_for_hidden and finds_few)
         if self.targets_may_be_asked:
             p_hidden[:] = 0
-        # A student's targets are the hidden answers. If the model finds no hidden answer of a
-        # student, all answers in the student's mask are equally likely to be targets.
+        # The weight of a question says how likely its answer is to be a target. The targets of a
+        # student are the hidden answers. If the model finds no hidden answer of a student, all
+        # answers in the student's mask are equally likely to be targets.
         has_hidden = p_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
@@ -221,16 +226,16 @@ class StudentPosterior:
         # in the mask and the questions whose answers are probably hidden.
         probably_answered = answered_mask | (p_hidden > 0.5)
         ability = self._expected_ability(probably_answered)
-        # Mean logits before any answer, if the students are like the training students.
+        # Mean logits (S, Q) before any answer, if the students are like the training students.
         self._expected_logits = model.intercept + ability @ model.slopes.T
-        # `Population()` is the population of the training students.
+        # Begin as if the students were like the training students: `Population()` says so.
         self._begin(Population())
 
     def _hidden_probability(self, answered_mask: BoolArray) -> FloatArray:
-        """Return the probability that a student has answered a question outside the mask.
+        """Return how probable a hidden answer of each student to each question is, shape (S, Q).
 
-        The shape is (S, Q). Questions in the mask get 0. Probabilities up to `_MIN_PROBABILITY` are
-        replaced by 0.
+        A hidden answer is an answer to a question outside the answered mask, so questions in the
+        mask get 0. Probabilities up to `_MIN_PROBABILITY` are replaced by 0.
         """
         p_answered = answered_mask.astype(np.float32) @ self.model.completion
         p_hidden = np.where(answered_mask, 0, p_answered)
@@ -239,12 +244,13 @@ class StudentPosterior:
     def _expected_ability(self, answered_mask: BoolArray) -> FloatArray:
         """Predict students' abilities, shape (S, k), from which questions they have answered.
 
-        The abilities are relative to the average ability.
+        The result is the difference from the average abilities of the training students.
         """
         answered = answered_mask.astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
         scaled_mask = answered / np.sqrt(np.maximum(count, 1))
-        # An empty mask means that the answered questions are unknown: expect an average ability.
+        # If the mask is empty, nobody knows which questions the student has answered: expect the
+        # average abilities.
         mask_mean = self.model.mask_mean
         scaled_mask = np.where(count > 0, scaled_mask, mask_mean)
         return np.asarray((scaled_mask - mask_mean) @ self.model.mask_weights)
@@ -265,23 +271,23 @@ class StudentPosterior:
         """
         self._observed.append((student, question, is_right))
         self.n_answers[student] += 1
-        # The answer is known now and need not be predicted.
+        # These answers are known now and need not be predicted.
         self.target_weight[student, question] = 0
-        # Every student who is still playing is asked one question in each round. So the largest
-        # number of answers of a student is the number of rounds.
+        # A student is asked one question in each round, until no question is left to ask. So the
+        # number of rounds so far is the largest number of answers of a student.
         n_rounds = int(self.n_answers.max())
         if n_rounds not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
-        # The *population* is how the students who are asked differ from the training students. A
-        # new estimate of the population changes the prior, the distribution before any answer. So
-        # start again from the new prior, and learn from all answers once more.
+        # Estimate the *population*: how the students who are asked differ from the training
+        # students. The estimate changes the prior, the distribution of the logits before any
+        # answer. So start again from the new prior, and learn from all answers once more.
         self._begin(self._estimate_population())
         for answers in self._observed:
             self._update(*answers)
 
     def _begin(self, population: Population) -> None:
-        """Set the distribution of the logits to the prior, as before any answer."""
+        """Set the distribution of the logits before any answer, for students of `population`."""
         self.population = population
         self.mean, slopes = self._prior(population)
         self.covariance = slopes @ slopes.T + self.model.quiz_covariance
@@ -290,11 +296,12 @@ class StudentPosterior:
         self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
 
     def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
-        """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
+        """Return a population's mean logits before any answer, (S, Q), and its slopes, (Q, k).
 
-        The model keeps the variance of the abilities at 1. If the abilities in a population have
-        another variance, the slopes are multiplied by their standard deviation instead. This gives
-        the logits the same variance.
+        The code assumes that abilities have the variance 1. If the abilities in the population have
+        another variance, the slopes are multiplied by the standard deviation of these abilities.
+        Then the logits have the right variance, although the abilities count as if their variance
+        was 1.
         """
         deviation = np.float32(np.exp(population.log_variance / 2))
         stretch = np.float32(np.exp(population.log_stretch))
@@ -324,21 +331,21 @@ class StudentPosterior:
         # earlier answers, shape (new answers, earlier answers, Q).
         earlier_factors = self.factors[student]
         # `covariance` is the covariance of the answered question's logit with all logits, shape
-        # (new answers, Q): the question's row of the student's covariance matrix. This row is the
-        # row before any answer, minus the row of f fᵀ for each earlier factor f. The row of f fᵀ is
-        # the number f[question] times f.
+        # (new answers, Q). It is a row of the student's covariance matrix. Start with this row of
+        # the matrix before any answer. Then subtract the same row of f fᵀ for each earlier factor
+        # f: the number f[question] times the vector f.
         covariance = self.covariance[question]
         if earlier_factors.shape[1]:
-            # f[question] of each earlier factor f, shape (new answers, earlier answers).
+            # The number f[question] of each earlier factor f, shape (new answers, earlier answers).
             f_of_question = earlier_factors[range(len(student)), :, question]
-            # The product of the matrices (1, earlier answers) and (earlier answers, Q) of each
-            # student sums f[question] · f over the earlier factors.
+            # For each student, a product of two matrices, (1, earlier answers) and (earlier
+            # answers, Q), computes the sum of f[question] · f over the earlier factors f.
             covariance -= (f_of_question[:, None] @ earlier_factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * gradient[:, None]
         self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
-        # `self.factors` holds the same number of factors for all students. The new factor of a
-        # student who did not answer is 0, so that it subtracts nothing from the covariance.
+        # All students must have the same number of factors, so each student gets a new one. The
+        # factor of a student who gave no answer is 0, and so changes no covariance.
         new_factor = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
         new_factor[student, 0] = factor
         self.factors = np.concatenate([self.factors, new_factor], axis=1)
@@ -346,10 +353,10 @@ class StudentPosterior:
     def _estimate_population(self) -> Population:
         """Estimate the population from all answers by one Newton step from the last estimate.
 
-        Each field takes its own Newton step, gradient / curvature, towards the maximum of the log
-        posterior along this field. The gradient and the curvature are finite differences between
-        the log posterior at the last estimate and at two points, one above and one below it by the
-        field's entry of `_STEPS`. The Newton step is at most twice this entry.
+        Each field of `Population` takes its own Newton step, gradient / curvature, towards the
+        maximum of the log posterior. Gradient and curvature are computed from three values of the
+        log posterior: at the last estimate, and with the field increased and decreased by its entry
+        in `_STEPS`. The Newton step is at most twice this entry.
         """
         here = np.array(self.population)
         value_here = self._log_posterior(here)
@@ -358,9 +365,9 @@ class StudentPosterior:
         value_plus = np.array([self._log_posterior(here + step) for step in steps])
         value_minus = np.array([self._log_posterior(here - step) for step in steps])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
-        # The curvature is minus the second derivative. Near a maximum it is positive, and the step
-        # goes uphill; elsewhere it may be negative. So a lower limit is set: the curvature of the
-        # log prior alone, 1 / deviation².
+        # The curvature is minus the second derivative. Far from a maximum it may be negative, and
+        # the Newton step would go downhill. So the curvature is at least that of the log prior
+        # alone, which is 1 / deviation².
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
         prior_curvature = _DEVIATIONS**-2.0
         curvature = np.maximum(curvature, prior_curvature)
@@ -375,7 +382,8 @@ class StudentPosterior:
         of the next answer, and then the answer updates the distribution as in `_update`. Let c be
         the covariance of the answered question's logit with the logits of all questions that the
         student was asked (other logits are not needed here). The answer adds gradient · c to the
-        mean and subtracts curvature · c cᵀ from the covariance.
+        mean and subtracts curvature · c cᵀ from the covariance, with the gradient and the curvature
+        that `_match_moments` returns.
         """
         # The question that each student was asked in each round, shape (S, rounds). The entry of a
         # student who was not asked in a round stays 0. It has no effect, because the loop below
@@ -384,10 +392,12 @@ class StudentPosterior:
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
         # Mean and covariance of the logits of the asked questions before any answer, shapes
-        # (S, rounds) and (S, rounds, rounds). They depend on the population.
+        # (S, rounds) and (S, rounds, rounds), if `parameters` describe the population.
         mean_of_all, slopes_of_all = self._prior(Population(*parameters.tolist()))
         mean = np.take_along_axis(mean_of_all, question, axis=1)
-        # A logit is slopes · ability + quiz effect + intercept. Abilities have the covariance I.
+        # A logit is slopes · ability + quiz effect + intercept, and abilities have the covariance
+        # I. So the covariance of the logits is slopes slopesᵀ plus the covariance of the quiz
+        # effects.
         slopes = slopes_of_all[question]
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
@@ -395,9 +405,9 @@ class StudentPosterior:
         log_prior = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
         total = log_prior
         for t, (student, _, is_right) in enumerate(self._observed):
-            # Covariance of the logit of the question asked in round t with the logits of the
-            # questions asked in all rounds, shape (answers, rounds). Column t is the variance of
-            # the logit.
+            # For each answer of round t, the covariance of its question's logit with the logits of
+            # the questions of all rounds, shape (answers, rounds). Column t is the covariance of
+            # the logit with itself: its variance.
             c = covariance[student, t]
             variance = np.maximum(c[:, t], _MIN_VARIANCE)
             gradient, curvature, probability = _match_moments(
@@ -405,7 +415,7 @@ class StudentPosterior:
             )
             mean[student] += c * gradient[:, None]
             curvature_times_c = c * curvature[:, None]
-            # The product is curvature · c cᵀ of each answer.
+            # For each answer, subtract curvature · c cᵀ, shape (rounds, rounds).
             covariance[student] -= curvature_times_c[:, :, None] * c[:, None, :]
             total += float(np.log(probability).sum())
         return total
@@ -441,7 +451,8 @@ class StudentPosterior:
         Returns
         -------
         array of int64, shape (S,)
-            A column for each student, 0 for students who may not be asked anything.
+            The question selected for each student, as a column of `askable`; 0 for students who may
+            not be asked anything.
 
         Notes
         -----
@@ -467,8 +478,8 @@ class StudentPosterior:
             questions = np.flatnonzero(askable[row])
             targets = np.flatnonzero(weight[row])
             # Covariance between the logits of the askable questions and the logits of the possible
-            # targets, shape (questions, targets). Every answer of the student has a factor f, and
-            # subtracts f fᵀ from the covariance before any answer.
+            # targets, shape (questions, targets). `self.covariance` is the covariance before any
+            # answer. Each answer of the student has a factor f, and lowers the covariance by f fᵀ.
             factors = self.factors[row]
             covariance = self.covariance[np.ix_(questions, targets)]
             covariance -= factors[:, questions].T @ factors[:, targets]
@@ -492,18 +503,18 @@ class StudentPosterior:
         """
         rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
         spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + _MIN_SPREAD
-        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ if the odds of knowing the answer,
-        # exp(x), are (½ − guessing) / ½.
+        # At the boundary, P(right) = guessing + (1 − guessing) sigmoid(x) is ½. Solved for the odds
+        # of knowing the answer, exp(x), this gives (½ − guessing) / ½.
         boundary = np.log((0.5 - self.model.guessing) / 0.5)
         density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
         return np.asarray((self.target_weight * density).astype(np.float32))
 
 
 def _answer_noise(knows: FloatArray, guessing: FloatArray) -> FloatArray:
-    """Return the variance of the noise, if answers are treated as measurements of their logits.
+    """Return the variance of the noise of an answer that is treated as a measurement of its logit.
 
-    The variance is 1 divided by the Fisher information of the answer about its logit. `knows` is
-    sigmoid(logit).
+    A measurement whose noise has the variance v has the Fisher information 1 / v. So the variance
+    is 1 divided by the Fisher information of the answer about its logit. `knows` is sigmoid(logit).
     """
     right = guessing + (1 - guessing) * knows
     information = ((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right))
@@ -517,8 +528,8 @@ def _match_moments(
     """Fit a Gaussian to the distribution of a logit after an answer.
 
     That distribution is the Gaussian before the answer times the likelihood of the answer,
-    normalised. The fitted Gaussian has the same mean. It also has the same variance, with one
-    exception, which is explained at `curvature`.
+    normalised. The fitted Gaussian has the same mean. It also has the same variance, except if the
+    answer increases the variance: then the variance stays the same as before the answer.
 
     Parameters
     ----------
@@ -527,22 +538,22 @@ def _match_moments(
     is_right
         1 for a right and 0 for a wrong answer, shape (answers,).
     guessing
-        Probability that a student who does not know an answer guesses it.
+        Probability that a student who does not know an answer guesses it right.
 
     Returns
     -------
     gradient, curvature
         The fitted Gaussian has the mean ``mean + variance * gradient`` and the variance
-        ``variance - variance**2 * curvature``. The curvature is at least 0, so that an answer never
-        increases the variance. This is the exception: the exact variance may be larger after a
-        surprising right answer, because the student may have guessed.
+        ``variance - variance**2 * curvature``. The curvature is at least 0, so that the variance of
+        the fitted Gaussian never increases. The exact variance may increase after a surprising
+        right answer, because the student may have guessed.
     probability
         Probability of each given answer before it is known, shape (answers,).
     """
     deviation = np.sqrt(variance)
     # Let z be (logit − mean) / deviation. Before the answer, z is standard normal. So the mean of a
-    # function f of z is about Σ weight · f(node), over the nodes of the quadrature.
-    # P(right) if z is the node, shape (answers, nodes).
+    # function f of z is about Σ weight · f(node), a sum over the nodes of the quadrature. `right`
+    # is P(right) at each node, shape (answers, nodes).
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
     likelihood = np.where(is_right[:, None] == 1, right, 1 - right)
     weight = _NODE_WEIGHTS * likelihood

@@ -30,9 +30,10 @@ PACKAGE = Path(__file__).parent
 N_DIMENSIONS = 3
 # Steps of the fit.
 N_STEPS = 15
-# Probability that a student who does not know an answer guesses it.
+# Probability that a student who does not know an answer guesses it right.
 GUESSING = 0.2
-# Variance of the effect of a quiz on the logits of its questions.
+# A student may do better or worse than usual in a whole quiz. The logits of its questions then
+# change by a quiz effect, which has this variance.
 QUIZ_VARIANCE = 0.8
 # Questions that the same students answer are probably in the same quiz. The similarity of two
 # questions, from 0 to 1, says how often students answer both (`count_together`). The correlation
@@ -51,7 +52,7 @@ def main() -> None:
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions)
-    # The UserIds are recorded, so that the evaluation refuses to examine these students.
+    # Record the UserIds of the training students: the evaluation refuses to examine these students.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
@@ -90,14 +91,14 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     # these numbers to a scale from 0 to 1. It is near 1 for two questions of one quiz, because the
     # same students answer them. Both have the shape (questions, questions).
     together, similarity = answered_mask.count_together(answered)
-    # A student does better or worse in all questions of a quiz than the abilities say. So each
-    # logit includes a quiz effect. The effects of two similar questions have a large covariance,
-    # the effects of two other questions have a covariance near 0.
+    # A student may do better or worse in a whole quiz than the abilities say. So each logit
+    # includes a quiz effect. Two questions of one quiz have similarity near 1, and so a large
+    # covariance of their effects. For two other questions, the covariance is near 0.
     quiz_covariance = np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER
     mask_mean, mask_weights = answered_mask.fit_latent(answered, ability)
     return Model(
-        # `Model` expects abilities with the mean 0, so the intercept takes in the mean of the
-        # fitted abilities.
+        # The abilities in `Model` have the mean 0. The fitted abilities have another mean, so add
+        # what this mean contributes to the logits to the intercept.
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
         quiz_covariance=quiz_covariance,

@@ -52,10 +52,11 @@ class Model:
             return Model(**weights)
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Return the model for another number of questions.
+        """Return a copy of the model that has `n_questions` questions.
 
-        Questions beyond that number are cut off. A new question has the mean intercept and the
-        loadings 0, so its answer tells nothing about other questions.
+        If the model has more questions, the last ones are cut off. If it has fewer, new questions
+        get the mean intercept and the loadings 0, so their answers tell nothing about other
+        questions.
         """
         n_new = max(0, n_questions - len(self.intercept))
         intercept = np.pad(self.intercept[:n_questions], (0, n_new))
@@ -140,7 +141,8 @@ class Students:
         Returns
         -------
         array of int64, shape (S,)
-            A column for each student, 0 for students who may not be asked anything.
+            The question selected for each student, as a column of `askable`; 0 for students who may
+            not be asked anything.
 
         Notes
         -----

@@ -53,7 +53,7 @@ def main() -> None:
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)
-    # The UserIds are recorded, so that the evaluation refuses to examine these students.
+    # Record the UserIds of the training students: the evaluation refuses to examine these students.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
@@ -93,7 +93,8 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     prior_mean[1] = FIRST_LOADING
     # Start near the prior mean, with a small random deviation, 0.05, so that the abilities differ.
     start = np.random.default_rng(seed).normal(prior_mean, 0.05, (n_questions, 1 + N_DIMENSIONS))
-    # At the start, the loadings explain nothing, so all variance of the answers counts as noise.
+    # At the start, the loadings are random and explain nothing, so all variance of the answers
+    # counts as noise.
     model = make_model(start, noise=is_correct.var())
     for _ in range(N_STEPS):
         mean, covariance = fit_abilities(model, answered, is_right)

@@ -18,9 +18,10 @@ class Model:
     """The number of answers to each question, and the more frequent outcome."""
 
     def __init__(self) -> None:
-        # 1 if most answers were right, else 0 (also for a tie), shape (questions,).
+        # The more frequent outcome of each question, shape (questions,): 1 if more than half of the
+        # answers are right, else 0.
         self.usual_outcome: IntArray = np.zeros(0, np.int64)
-        # Number of answers, shape (questions,).
+        # Number of answers to each question, shape (questions,).
         self.num_answers: IntArray = np.zeros(0, np.int64)
 
     def fit(self, question: IntArray, is_correct: IntArray, n_questions: int) -> None:
@@ -38,7 +39,8 @@ class Model:
         self.num_answers = np.bincount(question, minlength=n_questions)
         n_correct = np.bincount(question[is_correct == 1], minlength=n_questions)
         self.usual_outcome = (2 * n_correct > self.num_answers).astype(np.int64)
-        # A question that nobody answered gets the more frequent outcome of all answers.
+        # A question that nobody answered gets the more frequent outcome of all answers to all
+        # questions.
         never_answered = self.num_answers == 0
         self.usual_outcome[never_answered] = 2 * n_correct.sum() > len(question)
 
@@ -64,7 +66,7 @@ class Model:
     def predict(self, shape: tuple[int, int]) -> IntArray:
         """Predict the usual outcome of each question for an array (students, questions)."""
         n_students, n_questions = shape
-        # A question that the model does not know gets the outcome that most questions have.
+        # A question that the model does not know gets the usual outcome of most known questions.
         most_are_right = int(2 * self.usual_outcome.sum() > len(self.usual_outcome))
         by_question = pad_questions(self.usual_outcome, n_questions, fill=most_are_right)
         return np.tile(by_question, (n_students, 1))

@@ -21,23 +21,24 @@ from torch.nn.functional import pad
 WEIGHTS = "model_task_4.pt"
 
 # The settings were chosen by cross-validation over training students.
-# A student may have hidden answers to questions outside the answered mask. The model estimates the
-# probability of each hidden answer, and replaces probabilities up to this number by 0.
+# The answered mask marks the questions that a student may be asked. The student may also have
+# hidden answers to other questions. The model estimates how probable a hidden answer to each
+# question is, and replaces probabilities up to this number by 0.
 _MIN_PROBABILITY = 0.3
-# In the game, the entry asks students questions, then predicts some of their answers, the targets.
-# By most rules, the targets are hidden. By other rules, the targets may be asked too, and are in
-# the answered mask. The model assumes the other rules if it finds almost no hidden answers: if
-# their expected number is below this share of the number of answers in the mask.
+# The *targets* are the answers that the model has to predict in the game. By most rules, they are
+# hidden. If the rules allow asking them, they are in the answered mask instead. The model concludes
+# that the rules allow it if it finds almost no hidden answers: if their expected number is below
+# this share of the number of answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that the answers of later rounds are expected to remove. The model
-# uses the same share in every round.
+# `_weight` assumes that the answers of later rounds remove this share of a logit's variance,
+# however many rounds are left.
 _RESOLUTION = 0.5
 # The answers of later rounds will move the estimated mean of a logit, by an amount that is not
 # known now. `_weight` assumes that this amount has at least this variance.
 _MIN_SPREAD = 0.05
-# By some rules, targets (the answers to be predicted) may be asked. Asking a target makes its
-# prediction certain. So `select` adds a term to the value of asking a question: this number times
-# the probability that the prediction for the question would otherwise be wrong.
+# If a target may be asked, asking it reveals the answer, and no prediction for it can be wrong any
+# more. So `select` adds a term to the value of asking a question: this number times the probability
+# that the prediction for the question would otherwise be wrong.
 _OWN_UNCERTAINTY = 20.0
 
 
@@ -47,7 +48,7 @@ class Model:
 
     # The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept). Intercepts
     # have the shape (Q,) and loadings (Q, k). `guessing` is the probability, shape (), that a
-    # student who does not know an answer guesses it.
+    # student who does not know an answer guesses it right.
     intercept: Tensor
     loading: Tensor
     guessing: Tensor
@@ -64,13 +65,13 @@ class Model:
     # any answer is (scaled mask − mask_mean) @ mask_weights.
     # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: Tensor
-    # Coefficients of the regression, shape (Q, k).
+    # Coefficients of this regression, shape (Q, k).
     mask_weights: Tensor
-    # The answered mask may lack some of a student's answers, which are hidden. So another linear
-    # regression predicts from the mask whether the student has answered each question, hidden or
-    # not: this probability is answered mask @ completion. The coefficients, shape (Q, Q), assume
-    # that a fifth of a student's answers is hidden. If all coefficients are 0, the model does not
-    # look for hidden answers.
+    # Coefficients of another linear regression, shape (Q, Q). The answered mask lacks the student's
+    # hidden answers. This regression predicts from the mask the probability that the student has
+    # answered each question, hidden or not: answered mask @ completion. It assumes that a fifth of
+    # a student's answers is hidden. If all coefficients are 0, the model does not look for hidden
+    # answers.
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -83,15 +84,15 @@ class Model:
         return Model(**torch.load(folder / WEIGHTS, map_location="cpu", weights_only=True))
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Return the model for another number of questions.
+        """Return a copy of the model that has `n_questions` questions.
 
-        Questions beyond that number are cut off. A new question has the mean intercept. The logit
-        of a new question is the same for all students, so its answer tells nothing about other
-        questions, and their answers tell nothing about it.
+        If the model has more questions, the last ones are cut off. If it has fewer, new questions
+        get the mean intercept. The logit of a new question is the same for all students, so its
+        answer tells nothing about other questions, and their answers tell nothing about it.
         """
         # `pad` takes two numbers for each axis, beginning with the last axis: how many entries to
         # add before and after the array. A negative number cuts entries off: `n_new` is negative if
-        # the model loses questions.
+        # questions are cut off.
         n_new = n_questions - len(self.intercept)
         return replace(
             self,
@@ -121,10 +122,10 @@ class StudentPosterior:
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
         """Set the distribution before any answer, which depends on the answered mask.
 
-        In the game, some answers of every student are the *targets*, which have to be predicted.
-        The game does not tell the model which answers are targets. By most rules, the targets are
-        hidden: they may not be asked, they are outside the answered mask, and the model estimates
-        where they are. By other rules, the targets may be asked, so they are in the mask.
+        The *targets* are those answers of a student that the model has to predict in the game. The
+        game does not tell the model which answers these are. By most rules, the targets are hidden:
+        they may not be asked, they are outside the answered mask, and the model estimates where
+        they are. By other rules, the targets may be asked, so they are in the mask.
         """
         self.model = model
         # An entry for each call of `observe`: which students, which questions, right or wrong.
@@ -132,9 +133,9 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets, outside or inside the mask. So if the model looks for hidden
-        # answers outside the mask and finds almost none, the targets must be inside. A model whose
-        # `completion` is 0 does not look for hidden answers.
+        # Every student has targets: hidden answers outside the answered mask or, by other rules,
+        # answers inside it. So if the model looks for hidden answers and finds almost none, the
+        # targets must be inside. A model whose `completion` is 0 does not look for hidden answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self._targets_may_be_asked = bool(looks_for_hidden and finds_few)
@@ -158,10 +159,10 @@ class StudentPosterior:
         self._score = prior_mean * self._precision
 
     def _hidden_probability(self, answered_mask: Tensor) -> Tensor:
-        """Return the probability that a student has answered a question outside the mask.
+        """Return how probable a hidden answer of each student to each question is, shape (S, Q).
 
-        The shape is (S, Q). Questions in the mask get 0. Probabilities up to `_MIN_PROBABILITY` are
-        replaced by 0.
+        A hidden answer is an answer to a question outside the answered mask, so questions in the
+        mask get 0. Probabilities up to `_MIN_PROBABILITY` are replaced by 0.
         """
         p_answered = answered_mask.float() @ self.model.completion
         p_hidden = torch.where(answered_mask, 0.0, p_answered)
@@ -172,7 +173,8 @@ class StudentPosterior:
         answered = answered_mask.float()
         count = answered.sum(dim=1, keepdim=True)
         scaled_mask = answered / count.clamp(min=1).sqrt()
-        # An empty mask means that the answered questions are unknown: the mean is then 0.
+        # If the mask is empty, nobody knows which questions the student has answered: the mean of z
+        # is then 0.
         mask_mean = self.model.mask_mean
         scaled_mask = torch.where(count > 0, scaled_mask, mask_mean)
         return (scaled_mask - mask_mean) @ self.model.mask_weights
@@ -219,7 +221,8 @@ class StudentPosterior:
         Returns
         -------
         Tensor of int64, shape (S,)
-            A column for each student, 0 for students who may not be asked anything.
+            The question selected for each student, as a column of `askable`; 0 for students who may
+            not be asked anything.
 
         Notes
         -----
@@ -266,8 +269,8 @@ class StudentPosterior:
 
         `mean` and `variance` are the mean and the variance of the logits, as `logits` returns them.
         """
-        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ if the odds of knowing the answer,
-        # exp(x), are (½ − guessing) / ½.
+        # At the boundary, P(right) = guessing + (1 − guessing) sigmoid(x) is ½. Solved for the odds
+        # of knowing the answer, exp(x), this gives (½ − guessing) / ½.
         boundary = torch.log((0.5 - self.model.guessing) / 0.5)
         spread = _RESOLUTION * variance + _MIN_SPREAD
         density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()

@@ -42,9 +42,10 @@ PACKAGE = Path(__file__).parent
 N_DIMENSIONS = 3
 # Further dimensions of z, for quiz effects: what the questions of a quiz have in common.
 N_QUIZZES = 64
-# Probability that a student who does not know an answer guesses it.
+# Probability that a student who does not know an answer guesses it right.
 GUESSING = torch.tensor(0.2)
-# Variance of the effect of a quiz on the logits of its questions.
+# A student may do better or worse than usual in a whole quiz. The logits of its questions then
+# change by a quiz effect, which has this variance.
 QUIZ_VARIANCE = 0.8
 # Questions that the same students answer are probably in the same quiz. The similarity of two
 # questions, from 0 to 1, says how often students answer both (`count_together`). The correlation
@@ -53,12 +54,12 @@ QUIZ_POWER = 6
 N_STEPS = 300
 # Students in a batch.
 BATCH_SIZE = 256
-# The highest rate of the one-cycle schedule.
+# The learning rate rises to this number, then it falls (`OneCycleLR`).
 LEARNING_RATE = 0.02
 # In training, as in a test, the encoder sees only some answers of each student. Their number is
 # drawn at random, at most about this number.
 MAX_SHOWN = 12
-# Share of the students, drawn at random, of whom the encoder sees most answers: all but about the
+# For this share of the students, drawn at random, the encoder sees most answers: all but about the
 # share `answered_mask.HIDDEN_SHARE`.
 SHARE_SHOWING_ALL = 0.2
 # Precision (1 / variance) of the Gaussian prior of a question's loadings.
@@ -78,7 +79,7 @@ def main() -> None:
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)
-    # The UserIds are recorded, so that the evaluation refuses to examine these students.
+    # Record the UserIds of the training students: the evaluation refuses to examine these students.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
@@ -122,7 +123,7 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     with torch.no_grad():
         latent, _ = network.encode(torch.tensor(right), torch.tensor(answered - right))
         # The answered mask tells which quizzes a student took, but not whether the student did well
-        # in them. So the quiz dimensions are expected to be 0.
+        # in them. So the regression on the mask predicts 0 for the quiz dimensions of z.
         latent[:, N_DIMENSIONS:] = 0
         mask_mean, mask_weights = answered_mask.fit_latent(answered, latent.numpy())
         score, precision = network.evidence()
@@ -183,8 +184,8 @@ class PartialVAE(nn.Module):
     def __init__(self, right: Tensor, answered: Tensor, quiz_loadings: Tensor) -> None:
         """Set the initial parameters of the decoder and of the encoder.
 
-        A parameter is given for each question: `right` and `answered`, the students' answers, give
-        the intercept, and `quiz_loadings` are the loadings of the quiz dimensions.
+        The intercept of each question comes from the students' answers, `right` and `answered`. The
+        loadings of the quiz dimensions start at `quiz_loadings`.
         """
         super().__init__()
         # Start each question's intercept from its rate of right answers. Four extra answers at the
@@ -198,7 +199,8 @@ class PartialVAE(nn.Module):
         # 1.2. In the other dimensions of ability, the loadings start near 0.
         ability_loadings = 0.1 * torch.randn(len(rate), N_DIMENSIONS)
         ability_loadings[:, 0] += 1.2
-        # `penalty` compares the learned loadings with these ones.
+        # Keep the initial loadings of the quiz dimensions: `penalty` compares the learned ones with
+        # them.
         self.quiz_loadings = quiz_loadings
         self.loading = nn.Parameter(torch.cat([ability_loadings, quiz_loadings], dim=1))
         # Logarithm of the precision of z before any answer.
@@ -212,9 +214,10 @@ class PartialVAE(nn.Module):
     def evidence(self) -> tuple[Tensor, Tensor]:
         """Return the scores and the precisions of all answers, each of shape (Q, 2, dimensions).
 
-        The score of an answer moves the mean of the student's latent vector z, and its precision
-        lowers the variance of z: `encode` adds up the scores and the precisions of a student's
-        answers. Index 0 of the second axis is a wrong answer, index 1 a right one.
+        `encode` adds up the scores and the precisions of a student's answers. The mean of the
+        student's latent vector z is the sum of the scores divided by the sum of the precisions. The
+        variance of z is 1 divided by the sum of the precisions. Index 0 of the second axis is a
+        wrong answer, index 1 a right one.
         """
         # For the average student, z = 0, so the logit is the intercept.
         knows = self.intercept.sigmoid()
@@ -230,7 +233,7 @@ class PartialVAE(nn.Module):
         # dimension of z, shape (Q, dimensions).
         information_about_logit = slope**2 / (right * (1 - right))
         information = information_about_logit[:, None] * self.loading**2
-        # Where a loading is 0, the information is 0. 1e-4 keeps the precision above 0 there.
+        # Where a loading is 0, the information is 0. Adding 1e-4 keeps the precision above 0 there.
         precision = (information[:, None] + 1e-4) * self.log_precision_multiplier.exp()
         return score * self.log_score_multiplier.exp(), precision
 
@@ -256,10 +259,11 @@ class PartialVAE(nn.Module):
         return decode(logit, variance @ self.loading.T**2, GUESSING)
 
     def penalty(self) -> Tensor:
-        """Return the negative log density of the Gaussian prior of the loadings, up to a constant.
+        """Return the penalty of the loadings: minus the log density of their prior, plus a constant.
 
-        In a dimension of ability, the prior mean of every loading is the mean of the loadings of
-        all questions. In the quiz dimensions, the prior means are `quiz_loadings`.
+        The prior is Gaussian. In a dimension of ability, the prior mean of every loading is the
+        mean of the loadings of all questions. In the quiz dimensions, the prior means are
+        `quiz_loadings`.
         """
         abilities, quizzes = self.loading.tensor_split([N_DIMENSIONS], dim=1)
         deviation = torch.cat([abilities - abilities.mean(0), quizzes - self.quiz_loadings], dim=1)
@@ -282,14 +286,15 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right = right[batch]
         known = answered[batch]
-        # Each answer of a student is shown with the probability `share`. As in the game, the number
-        # of shown answers is usually small: at most about `MAX_SHOWN`.
+        # Show each answer of a student with the probability `share`, so that about `n_to_show`
+        # answers are shown. As in the game, this is a small number, at most `MAX_SHOWN`.
         n_to_show = MAX_SHOWN * torch.rand(len(batch), 1)
         share = n_to_show / known.sum(dim=1, keepdim=True)
-        # Of some students, show all answers that need not be hidden, to learn more from the data.
+        # For some students, show as many answers as allowed below, so that the network learns from
+        # more of the data.
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
-        # Of every student, hide at least about the share `HIDDEN_SHARE` of the answers. This is the
-        # share of the targets in the game.
+        # For every student, hide at least about the share `HIDDEN_SHARE` of the answers. In the
+        # game, this share of the answers are targets.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
@@ -301,8 +306,8 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         p_answer = torch.where(is_right == 1, p_right, 1 - p_right)
         loss = -(hidden * p_answer.log()).sum() / hidden.sum()
         optimiser.zero_grad()
-        # The loss is a mean over answers. So the penalty, which belongs to all answers together, is
-        # divided by their number.
+        # The penalty comes from one prior for all answers together. The loss is a mean over the
+        # answers, so the penalty is divided by their number.
         (loss + network.penalty() / answered.sum()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         schedule.step()
