@@ -124,8 +124,8 @@ class Source:
         """
         n_rows_before = index if self.column_names else index + 1
         rows = islice(self.rows(), n_rows_before, None)
-        # If the file has become shorter and no longer has the row, return the number that the row
-        # would have in a file without blank lines.
+        # If another program has shortened the file, it may no longer have the row. Then return the
+        # number that the row would have in a file without blank lines.
         if_absent = n_rows_before + 1
         return next((number for number, _ in rows), if_absent)
 
@@ -133,7 +133,7 @@ class Source:
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
     """Return a CSV file on disk as a source. Pass `column_names` if the file has no header.
 
-    The records of the files that this process writes will name this file as a source.
+    If a file that this process writes later gets a record, the record names this file as a source.
     """
     require_file(path)
     provenance.note_source(path)
@@ -187,9 +187,9 @@ def _why_missing(path: Path) -> str:
     if path.parent.is_dir():
         advice = advice or f"the folder holds {_names_like(path)}"
     elif not advice or not path.is_relative_to(ROOT):
-        # If no command makes the file, say which folder is missing. Outside of the kit, say this
-        # even if a command makes files of this name: no command makes the folder, so the user has
-        # probably mistyped its path.
+        # The folder is missing too. If a command makes the file in the kit, `advice` is enough.
+        # Otherwise say that the folder is missing. This includes paths outside of the kit with a
+        # name that a command makes: the user has probably mistyped the folder.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 
@@ -370,7 +370,8 @@ def _read_columns(
         # The slow reader would fail in the same way.
         raise
     except (ValueError, OverflowError, Warning):
-        # Something in the file is unusual or faulty. The slow reader below reads it again.
+        # The quick reader has met something unusual or faulty. Read the file again by the slow
+        # reader below, which can read unusual files and report faults.
         pass
     # Call the slow reader after the `except` block, not in it. At the end of the block, Python
     # frees the exception, whose traceback keeps the half-filled columns in memory. In the block, an
@@ -395,7 +396,7 @@ def read_valid_rows(source: Source, columns: Sequence[Column]) -> pd.DataFrame:
     """
 
     def ignore(fault: str) -> None:
-        """Do nothing: `read_table` then puts `UNKNOWN` in the place of the faulty value."""
+        """Report nothing: `read_table` then puts `UNKNOWN` in the place of the faulty value."""
 
     table = read_table(source, columns, report=ignore)
     is_valid = (table != UNKNOWN).all(axis=1)

@@ -13,7 +13,8 @@ from typing import Any
 from common import provenance, running_script
 from common.errors import InputError
 
-# A function that logs an event, called as log_event(event, **values).
+# A function that logs an event, called as log_event(event, **values): `event` is the event's name,
+# such as "step", and `values` are what to note about it.
 LogEvent = Callable[..., None]
 
 # Every line of a log begins with these bytes. `open_log` refuses other files.
@@ -90,7 +91,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     # Write without a buffer, so that one system call writes the line. The mode "a+" also allows
     # reading the last byte of the file.
     with path.open("a+b", buffering=0) as file:
-        # In this mode, a file is opened at its end: the position is the size of the file.
+        # The mode "a+" opens a file at its end, so the position is the size of the file.
         size = file.tell()
         if size > 0:
             file.seek(-1, os.SEEK_END)

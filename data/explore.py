@@ -136,7 +136,8 @@ def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
     missing_tasks = [tasks for tasks in layout.TASK_PAIRS if tasks not in found_tasks]
     texts = {}
     for simulated in (False, True):
-        # The parts on this page, and the parts on the other page.
+        # A page shows either simulated data or other data. The parts on this page, and the parts on
+        # the other page, if there is one.
         shown_parts = [part for part in parts if part["simulated"] == simulated]
         other_parts = [part for part in parts if part["simulated"] != simulated]
         if not shown_parts:
@@ -421,9 +422,10 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
 
 
 def has_date_of_birth(path: Path, student_id: np.ndarray) -> np.ndarray:
-    """Return for each student whether the file of metadata states any date of birth, even nonsense.
+    """Return for each student whether the file of metadata states a date of birth, even a
+    nonsensical one.
 
-    `metadata.read_student_metadata` drops dates that are nonsense.
+    This function reads the file anew, because `metadata.read_student_metadata` drops such dates.
     """
     if schema.DATE_OF_BIRTH.name not in reading.read_header(reading.file_source(path)):
         return np.zeros(len(student_id), bool)
@@ -585,8 +587,8 @@ def distractor_figures(counts: pd.DataFrame, n_options: pd.Series) -> Iterator[F
     n_distractors = wrong_counts.shape[1]
     # Both figures below mention whether questions differ in their number of options.
     is_mixed = n_options.nunique() > 1
-    # If there is only one distractor, it gets all wrong answers. The figure would show nothing
-    # then.
+    # If questions have only one distractor, it gets all wrong answers, and the figure would tell
+    # nothing.
     if n_distractors > 1:
         yield attraction_figure(wrong_counts, is_mixed=is_mixed)
     n_answers = usual_counts.sum(axis=1).to_numpy()

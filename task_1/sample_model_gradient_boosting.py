@@ -138,7 +138,7 @@ def choose_weight(
     # How much larger the log-likelihood of each outcome is with the trees alone than with the item
     # response model alone.
     gain = by_outcome[:, -1] - by_outcome[:, 0]
-    # The standard error of the sum of all gains.
+    # The standard error of the sum of all gains, if answers are independent.
     standard_error = gain.std() * np.sqrt(len(gain))
     if gain.sum() > 2 * standard_error:
         return 1.0
@@ -176,7 +176,7 @@ def weigh_trees(
 
 
 def log_losses(log_event: run_log.LogEvent, model: HistGradientBoostingClassifier) -> None:
-    """Write to the log file the training loss and the loss for early stopping after each tree."""
+    """Log two losses after each tree: on the training rows, and on the rows for early stopping."""
     # scikit-learn's scores are negative losses.
     losses = zip(-model.train_score_, -model.validation_score_, strict=True)
     for step, (loss, validation_loss) in enumerate(losses):
@@ -189,7 +189,7 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default_in_words = "all whose files are there, except options and distractors"
-    # The help text is the description, followed by the names and the default.
+    # --help shows the description, then the names, then the default.
     cli.add_optional_names(
         parser,
         "--features",
@@ -250,7 +250,8 @@ def main() -> None:
     directions = [1 if name == "model" else 0 for name in template_part.table.columns]
     random_state = np.random.RandomState(options.seed)
     models = fit_trees(features, is_correct, random_state, monotonic_cst=directions)
-    # All fits have about the same losses, so log those of the first one.
+    # The models differ only in random choices and have about the same losses. So log those of the
+    # first model.
     log_losses(log_event, models[0])
 
     p_right = predict_mean(models, template_part.table)

@@ -52,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
-    # The help text is the description, followed by the names and the default.
+    # --help shows the description, then the names, then the default.
     cli.add_optional_names(
         parser, "--models", description="some of", names=list(N_FITS), default_in_words="all"
     )

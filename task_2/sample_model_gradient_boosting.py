@@ -148,18 +148,19 @@ def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]
         # Sum the columns from the last one backwards: column r becomes the probability of rank r or
         # above.
         p_reached = np.cumsum(p_rank[:, ::-1], axis=1)[:, ::-1]
-        # Column r: the log odds of a higher rank than r against rank r.
+        # Column r is log(P(rank > r) / P(rank = r)), the logit of going on at stage r.
         logits: npt.NDArray[np.float64] = np.log(p_reached[:, 1:] / p_rank[:, :-1])
         return logits
-    # `model` and `distractor` are logits of stopping at stages 0 and 1. The minus makes them logits
-    # of going on.
+    # `model` holds logits of stopping at stage 0, and `distractor` logits of stopping at stage 1.
+    # With the opposite sign, they are logits of going on.
     columns = [-table["model"].to_numpy(), -table["distractor"].to_numpy()]
     share = table[[f"share_{rank}" for rank in range(n_options)]].to_numpy()
     for stage in range(2, n_options - 1):
         share_stopping = np.maximum(share[:, stage], MIN_SHARE)
         share_going_on = np.maximum(share[:, stage + 1 :].sum(axis=1), MIN_SHARE)
         columns.append(np.log(share_going_on / share_stopping))
-    # `columns` has two columns at least. If questions have two options, only column 0 is needed.
+    # `columns` has a column for each of stages 0 and 1, even if questions have only two options,
+    # and so only stage 0. Drop column 1 then.
     return np.column_stack(columns[: n_options - 1]).astype(np.float64)
 
 
@@ -204,7 +205,7 @@ def choose_weight(
     # How much larger the log-likelihood of each outcome is with the trees alone than with the
     # simpler models alone.
     gain = by_outcome[:, -1] - by_outcome[:, 0]
-    # The standard error of the sum of all gains.
+    # The standard error of the sum of all gains, if answers are independent.
     standard_error = gain.std() * np.sqrt(len(gain))
     if gain.sum() > 2 * standard_error:
         return 1.0
@@ -256,7 +257,7 @@ class LoggedStage:
 
 
 def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
-    """Write to the log file the training loss and the loss for early stopping after each tree.
+    """Log two losses after each tree: on the training rows, and on the rows for early stopping.
 
     Each stage has its own trees, and so its own losses. The loss written is the sum of the losses
     of all stages, each multiplied by the share of the answers that reach the stage. A stage with
@@ -287,7 +288,7 @@ def build_parser() -> argparse.ArgumentParser:
     # The features `options` are slow. By default, they are computed only if there are at most
     # `MAX_ANSWERS_OF_OPTIONS` training answers (with contexts, `MAX_ANSWERS_WITH_CONTEXTS`).
     default_in_words = "all whose files are there; options only with few answers"
-    # The help text is the description, followed by the names and the default.
+    # --help shows the description, then the names, then the default.
     cli.add_optional_names(
         parser,
         "--features",
@@ -351,8 +352,8 @@ def main() -> None:
         option_number = option[part.rows] - 1
         ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
     rank = np.concatenate(ranks)
-    # Stage r sees the answers of rank r or above and asks whether their rank is above r. The last
-    # rank needs no stage, so a question has one stage fewer than options.
+    # Stage r learns from the answers whose rank is at least r, and predicts whether the rank is
+    # above r. The last rank needs no stage, so a question has one stage fewer than options.
     n_stages = n_options[question] - 1
     train_stages = np.concatenate([n_stages[part.rows] for part in train_parts])
 
@@ -389,7 +390,8 @@ def main() -> None:
             # There are too few answers for trees. All rows get the same probability. Laplace's rule
             # of succession keeps it above 0 and below 1.
             p_go_on = np.full(len(template), (n_go_on + 1) / (n_stop + n_go_on + 2))
-        # An answer cannot go on at a stage that its question, with few options, does not have.
+        # A question with fewer options has fewer stages. At a stage that its question does not
+        # have, an answer cannot go on.
         p_go_on[n_stages[template_part.rows] <= stage] = 0
         # An answer that stops at this stage has the rank `stage`. An answer that goes on has a
         # higher rank.

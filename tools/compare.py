@@ -82,7 +82,7 @@ class Candidate:
     # The test in words: phase, rules (see `AnswerSet`) and origin of the answers.
     where: str
     # A function that returns which answers were predicted right. For a score in the record, it
-    # reads a file.
+    # reads them from a file.
     read: Callable[[], Outcomes]
     test: AnswerSet
 
@@ -371,7 +371,7 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         number=0,
         task=task,
         where=describe_test(phase, rules="", origin=provenance.origin_of(reference)),
-        # The outcomes are known already, so `read` need not read a file.
+        # The outcomes have just been computed, so `read` returns them without reading a file.
         read=lambda: predicted_right,
         test=AnswerSet(phase, rules="", data=record.fingerprint_of(reference)),
     )
@@ -471,7 +471,7 @@ def choose_pair(
     """
     # The latest score of A on each test set: in the dict, a later score replaces earlier ones.
     latest_a = {(a.task, a.test): a for a in candidates_a}
-    # The latest score of B comes first.
+    # Try the latest score of B first.
     for b in reversed(candidates_b):
         if (b.task, b.test) in latest_a:
             return latest_a[b.task, b.test], b

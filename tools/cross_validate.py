@@ -95,7 +95,8 @@ class FoldRun:
 
     # "fold 1" or "repeat 1, fold 1".
     title: str
-    # A row for every held-out answer, with the columns UserId, QuestionId, truth and predicted.
+    # A row for every answer predicted: every answer that the fold holds out or, in task 4, the
+    # targets among them. Among the columns are UserId, QuestionId, truth and predicted.
     predicted: pd.DataFrame
     # How the predictions were made.
     training: Provenance
@@ -104,7 +105,7 @@ class FoldRun:
 
     @property
     def accuracy(self) -> float:
-        """The score of the fold."""
+        """The score of the fold: the share of right predictions."""
         truth = self.predicted["truth"].to_numpy()
         return metrics.accuracy(truth, self.predicted["predicted"].to_numpy()).value
 
@@ -168,8 +169,9 @@ def frozen_copy(script: Path) -> Iterator[EntryCode]:
     with tempfile.TemporaryDirectory(prefix="frozen_") as temporary:
         copy = Path(temporary).resolve() / layout.ROOT.name
         files = set(source_code.files_of(script))
-        # The script may also need other files in its folder, of any kind. A blend runs scripts in
-        # its folder and programs in tools/. Stray files and trained weights are not copied.
+        # The script may also need files that it does not import: files of any kind in its folder
+        # and, if it blends submissions, other scripts there and programs in tools/. So copy whole
+        # folders, except for stray files and trained weights.
         for folder in (script.parent, layout.ROOT / "common", layout.ROOT / "tools"):
             files |= {path for path in folder.rglob("*") if belongs_in_copy(path, folder)}
         for file in files:
@@ -205,7 +207,7 @@ def belongs_in_copy(path: Path, folder: Path) -> bool:
 
 
 def describe_folds(options: argparse.Namespace) -> str:
-    """Say in words how the answers were split, and which metadata the entry could read."""
+    """Say in words how the answers were split, and which folder of metadata the user has named."""
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
     text = f"{options.folds} folds, {repeats}seed {options.seed}"
     if options.metadata_dir:
@@ -227,11 +229,12 @@ def evaluate(
     `folds_text` says in words how the folds were made.
     """
     accuracy_by_fold = {run.title: run.accuracy for run in runs}
-    # A row for every prediction. The column `part` holds the index of the run, from 0.
+    # A row for every prediction. The column `part` holds the number of its fold, from 0 (with
+    # repeats, the folds of all repeats are numbered on).
     predictions = [run.predicted.assign(part=index) for index, run in enumerate(runs)]
     targets = pd.concat(predictions)
     memories = [run.training.memory for run in runs if run.training.memory is not None]
-    # In task 4, also record the rules of the game, which flags may change.
+    # In task 4, also record the rules of the game, which the user may have changed by flags.
     rules = folds_text
     if task.form is Form.ENTRY:
         rules = f"{read_rules(options)}, {folds_text}"
@@ -325,7 +328,7 @@ def run_fold(
         require_unseen(options.entry, run.training, [train])
     except InputError as fault:
         message = name_fold(str(fault), options.entry, fold)
-        # Name the user's file, not its copy in the temporary copy of the kit.
+        # The text may name a file in the temporary copy of the kit. Name the user's file instead.
         raise InputError(script_runs.name_in_kit(message, code.kit_copy)) from None
     return run
 
@@ -395,7 +398,8 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
         seeds = [options.seed, repeat]
         fold_of_answer = assign_folds(group, options.folds, seeds)
         if is_entry:
-            # The third seed, 1, makes the choice of targets independent of the choice of folds.
+            # The folds are drawn with `seeds`. A further seed, 1, makes the choice of targets
+            # independent of the choice of folds.
             is_target = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
             answers = answers.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
         for k in range(options.folds):
@@ -420,14 +424,14 @@ def predict_fold(code: EntryCode, flags: Sequence[str], fold: Fold, task: Task) 
     # The record of how the submission was made; None if the user's script has written no record.
     written_record = provenance.read(submission)
     doubts = doubt_record(written_record, code.script, template)
-    # `training` says how the predictions were made, also if the script has written no record. The
-    # seconds are unknown then.
+    # `training` says how the predictions were made. If the script has written no record, only the
+    # script is known: there are no options, and the seconds are NaN.
     if written_record is None:
         training = Provenance(script=str(script), options={}, seconds=float("nan"))
     else:
         training = written_record
-        # Refuse a script that has read a copy of the answers which it has to predict. The training
-        # answers of the fold hold none of these answers, so they need no comparison.
+        # Refuse a script that has read a copy of the answers that it has to predict. The file
+        # `train`, which the script learns from, holds none of these answers, so it is not searched.
         entry_origin.require_no_shared_rows(
             code.script,
             training,
@@ -458,8 +462,8 @@ def doubt_record(record: Provenance | None, script: Path, template: Path) -> lis
     if record is None:
         return [UNKNOWN_SOURCES]
     doubts_about_sources = entry_origin.doubt_sources(record, [template.name])
-    # The record names the script that the fold has run, a temporary copy. Sentences about doubts
-    # name the script of the record, so put the user's script in its place.
+    # The fold has run a temporary copy of the user's script, and the record names this copy. The
+    # sentences of doubts take the name from the record, so put the user's script into the record.
     shown_record = replace(record, script=provenance.show_path(script))
     return [*doubts_about_sources, *entry_origin.doubts_of_run(shown_record)]
 
@@ -501,14 +505,14 @@ def play_fold(
     reference = read_students(setting, weights_origin)
     doubts = []
     for doubt in judge_weights(package, weights_origin):
-        # Name the user's file, not its copy in the temporary copy of the kit.
+        # The text may name a file in the temporary copy of the kit. Name the user's file instead.
         sentence = script_runs.name_in_kit(doubt.sentence, code.kit_copy)
         doubts.append(replace(doubt, sentence=sentence))
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds_of_game = time.perf_counter() - started
-    # `training` says how the weights were trained. If a user's trainer has written no record, only
-    # the trainer is known. In task 4, the recorded seconds are those of the game, without the
-    # training.
+    # `training` says how the weights were trained. If the trainer, the script that trains them, has
+    # written no record, only its path is known. In task 4, the recorded seconds are those of the
+    # game, without the training.
     code_played = fingerprint_code(copy, source_code.fingerprint(trainer))
     training = weights_origin.record or Provenance(str(trainer), {}, seconds_of_game)
     training = replace(training, seconds=seconds_of_game, code=code_played)

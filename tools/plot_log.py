@@ -26,7 +26,8 @@ _DRAWN_WITH = {"held_out_loss": "loss"}
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
 # Names of curves that share a chart.
 _CURVE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
-# Larger values are not drawn: sums of them, which the scale of a chart needs, could overflow.
+# Larger values are not drawn: the scale of a chart is computed from sums of values, which could
+# overflow.
 _LARGEST = 1e100
 
 
@@ -98,7 +99,7 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def _add_points(run: Run, event: dict[str, Any]) -> None:
-    """Add to a run a point for each quantity of an event; do nothing if the event is no step."""
+    """Add the quantities of a step, such as losses, to the points of a run; ignore other events."""
     step = event.get("step")
     if not _is_number(step):
         return
@@ -113,7 +114,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def _name_run(event: dict[str, Any], path: Path) -> str:
-    """Return the script and its options, without paths; the log's name if the script is unknown."""
+    """Name a run by its script and options, except paths; or by the log if these are unknown."""
     command = event.get("command")
     options = event.get("options")
     if not isinstance(command, list) or not isinstance(options, dict):
@@ -151,7 +152,7 @@ def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
     # The curves of each chart, by the quantity of the chart. A dict keeps its order, so the charts
     # that have a title in `_TITLES` come first.
     curves_by_chart: dict[str, list[charts.Curve]] = {chart: [] for chart in _TITLES}
-    # In all charts, the number of a run determines the colour of its curves.
+    # A run keeps its number in all charts, so that its curves have the same colour in all of them.
     for number, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):
         for quantity, points in run.series.items():
             label = f"{name}, {_CURVE_NAMES[quantity]}" if quantity in _CURVE_NAMES else name

@@ -30,8 +30,8 @@ N_DRY_RUN_STUDENTS = 30
 _MIN_DRY_RUN_ANSWERS = 2 * N_ROUNDS
 # Metadata files that are copied to an entry's folder if they exist.
 _METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
-# Typical errors of entries that expect 0 where an answer is not revealed. Such an entry gets -1
-# there, and uses -1 as an index or as a count.
+# By default, -1 stands for an answer that is not revealed. An entry that expects 0 there may use
+# the -1 as an index or as a count, which typically raises one of these errors.
 _FAULTS_OF_MINUS_1 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
@@ -42,8 +42,8 @@ class Played:
     # A game examines all students: the entry asks questions, then predicts the answers that a mask
     # hides. There is one game for each mask, by the mask's name, in the order of playing.
     games: dict[str, Game]
-    # What the entry has printed on stdout and stderr, one process after the other. Of a long output
-    # of a process, only the end is kept.
+    # The text that the entry has printed on stdout and stderr, one process after the other. If a
+    # process has printed much, only the end is kept.
     output: str
     # Names of the arguments that the entry has changed, by method. Changes have no effect.
     changed: dict[str, set[str]]
@@ -144,8 +144,8 @@ def dry_run(setting: Setting) -> None:
         raise InputError(
             f"{train}: no student has {_MIN_DRY_RUN_ANSWERS} answers, expected some for the dry run"
         )
-    # Sort the answers by student, then make every fifth answer a target: about a fifth of the
-    # answers of each student.
+    # Sort the answers by student. Then make every fifth answer a target, so that about a fifth of
+    # each student's answers are targets.
     answers = answers[answers["UserId"].isin(students)].sort_values("UserId", kind="stable")
     is_target = np.arange(len(answers)) % 5 == 0
     n_questions = count_questions(train, setting.metadata_dir)
@@ -172,7 +172,8 @@ def measure_curves(
     progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)
     try:
         with progress, isolate(setting) as entry:
-            # The number of the mask is the seed of the random questions.
+            # The questions chosen at random have another seed for each mask: the number of the
+            # mask.
             for seed, (mask, played) in enumerate(games.items()):
                 at_random = game.choose_at_random(reference, mask, setting.rules, seed)
                 for questions in (played.chosen, at_random):

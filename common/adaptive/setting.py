@@ -19,8 +19,9 @@ class Setting:
 
     # The entry, a folder or a zip.
     submission: Path
-    # The file with all answers of the examined students. A mask is a column that is 1 for the
-    # answers to be predicted: IsTarget, or several columns IsTarget_0, IsTarget_1 and so on.
+    # The file with all answers of the examined students. Its column IsTarget is a mask: 1 for the
+    # answers that the entry has to predict, 0 for the others. In place of IsTarget, there may be
+    # several masks, IsTarget_0, IsTarget_1 and so on.
     reference: Path
     # The training file that the entry finds in its folder; None if it gets none.
     train: Path | None

@@ -132,8 +132,8 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
                 name = path.relative_to(partial).as_posix()
                 fingerprint_by_name[name] = fingerprints.fingerprint(path)
         # If the process is killed while it moves files, the package holds both old and new weights.
-        # So until all files are moved, the package records the students of both trainings, and no
-        # fingerprints of weights.
+        # So until all files are moved, the package lists the students of both trainings, and its
+        # record has no fingerprints of weights.
         both_students = students if old_students is None else np.union1d(old_students, students)
         _record_training(folder, both_students, files={})
         for path in sorted(partial.iterdir()):
@@ -172,7 +172,8 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
     record = weights_origin.record
     trained = weights_origin.students
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
-    # Without a record, or without a list of the students, nothing says that a copy is needed.
+    # A copy is needed only if the weights are trained on students who are examined. Without a
+    # record of the training, or without a list of its students, nothing says so.
     if record is None or trained is None or not np.isin(examined, trained).any():
         yield package
         return

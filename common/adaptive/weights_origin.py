@@ -38,14 +38,13 @@ class WeightsOrigin:
     students: IntArray | None
     # Names of the entry's files that may be weights and that no record names.
     unknown_files: tuple[str, ...]
-    # The record of the training in a package of the kit that has the very same weights. None if no
-    # package of the kit has them.
+    # If a package of the kit has exactly the same weights, the record of its training; else None.
     kit_record: Provenance | None = None
 
 
 @dataclass(frozen=True)
 class _FilesFromPackage:
-    """Files of an entry that are equal to files of weights in a package of the kit."""
+    """Files of an entry that have the same content as files of weights in a package of the kit."""
 
     # Names of the entry's files.
     names: set[str]
@@ -74,8 +73,8 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     own_students = entry_files.read_trained_students(submission)
     complete_record = None if own_students is None else own_record
     if complete_record is not None and not (complete_record.files or complete_record.time):
-        # An earlier version of the kit wrote this record, without the time and without the files of
-        # weights. So the record is taken to be about all weights of the entry.
+        # This record has no time and names no files of weights, because an earlier version of the
+        # kit wrote it. So it counts as the record of all weights of the entry.
         return WeightsOrigin(complete_record, own_students, ())
     record_of_package = _read_records_of_kit()
     records = list(record_of_package.values())
@@ -84,7 +83,8 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     # The fingerprint of each of the entry's files that may hold weights. It is None if no record
     # names a file of the same size: the file need not be read then.
     fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
-    # First the files that the entry's own record names, then the files that come from packages.
+    # First find the files that the entry's own record names. Then look for the other files in the
+    # packages of the kit.
     own_files: set[str] = set()
     if complete_record is not None:
         own_files = _names_of_recorded(complete_record, fingerprints)
@@ -98,7 +98,7 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     record = own_record
     if from_packages and complete_record is None:
         record = from_packages[0].record
-    # Find the record of the package whose training made these very weights.
+    # If a package of the kit has exactly the same weights, find the record of its training.
     kit_record = None
     if own_files:
         contents = [fingerprints[name] for name in own_files]
@@ -194,7 +194,7 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     A doubt is a reason why the score may be wrong. The record of weights that were trained in this
     kit is compared with the present data and code of the kit. The weights of a zip, or of a folder
     outside the kit, may have been trained elsewhere, with other data and code. Their record is
-    compared only if a package of the kit has the very same weights.
+    compared only if a package of the kit has exactly the same weights.
 
     Parameters
     ----------
@@ -214,15 +214,16 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
         sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
     is_in_kit = entry.is_dir() and entry.resolve().is_relative_to(layout.ROOT)
-    # The record of the training, if the weights were trained in this kit. `origin.kit_record` is
-    # the record of a package of the kit that has the very same weights.
+    # The record of the training, if the weights were trained in this kit; else None. The weights of
+    # a zip, or of a folder outside the kit, were trained in the kit if a package of the kit has
+    # exactly the same weights: `origin.kit_record` is then the record of this package.
     record_in_kit = origin.record if is_in_kit else origin.kit_record
     if record_in_kit is not None:
         _require_same_sources(entry, record_in_kit)
         doubts += find_training_doubts(entry, record_in_kit)
     elif origin.record is not None:
-        # The weights may be trained elsewhere, with other code. Remove the fingerprint `code` from
-        # the record, so that it is not compared with the code of this kit.
+        # The weights may have been trained elsewhere, with other code. Remove the fingerprint of
+        # the code from the record, so that it is not compared with the code of this kit.
         record_without_code = replace(origin.record, code="")
         doubts += find_training_doubts(entry, record_without_code)
     return doubts
@@ -245,10 +246,12 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     """
     trainer = _find_trainer(entry, record)
     shown_trainer = provenance.show_path(trainer)
-    # The sentences of the doubts name the script in the record. Let them name the entry's trainer.
+    # The sentences of doubts take the name of the script from the record. Put the entry's trainer,
+    # the script that trains its weights, into the record.
     doubts = entry_origin.doubts_of_run(replace(record, script=shown_trainer))
     if record.code_changed:
-        # The code changed during the training: `doubts` holds a doubt about the code already.
+        # The code changed during the training, so `doubts` holds a doubt about the code already. A
+        # second doubt, about changes after the training, would add nothing.
         return doubts
     can_compare = record.code and trainer.is_file()
     if can_compare and source_code.fingerprint(trainer) != record.code:

@@ -64,8 +64,8 @@ def judge_submission(
     if record is None:
         return [UNKNOWN_SOURCES]
     folder = submission.parent
-    # `record.split` names the folds if the entry comes from a cross-validation. Such an entry may
-    # be made from the files of the true answers: each fold is predicted by a model that has learned
+    # If `record.split` names folds, the entry comes from a cross-validation. Then it may be made
+    # from the files of the true answers, since each fold was predicted by a model that has learned
     # from the other folds only.
     if not record.split:
         require_unseen(submission, record, references)
@@ -82,8 +82,8 @@ def judge_submission(
 def doubt_sources(record: Provenance, template_names: Collection[str]) -> list[Doubt]:
     """Return a doubt if a record does not say which answers an entry has learned from.
 
-    If an entry has read only templates through the kit, nobody knows which answers it has learned
-    from.
+    A record lists the files that an entry has read by functions of the kit. If these are only
+    templates, which hold no answers, nobody knows which answers the entry has learned from.
     """
     source_names = {Path(source).name for source in record.made_from}
     if record.unknown_sources or source_names.issubset(template_names):
@@ -119,8 +119,8 @@ def require_no_shared_rows(
     for name, source_fingerprint in record.made_from.items():
         source = folder / name
         columns = key_columns(source)
-        # The source can hold rows of the reference only if both files hold answers, or both hold
-        # judgements (task 3). Then they have the same key columns.
+        # Only files of the same kind can share rows: two files of answers, or two files of
+        # judgements (task 3). Files of the same kind have the same key columns.
         if columns is None or columns != key_columns(reference):
             continue
         is_train = source_fingerprint == train_fingerprint
@@ -282,8 +282,8 @@ def earlier_code_doubts(record: Provenance) -> list[Doubt]:
                 "this is the score of the earlier code, run it again to score the code as it is",
             )
         ]
-    # A part of a blend is one of its submissions. A script may have made several parts, each with
-    # another version of its code, so there may be several fingerprints of the script's code.
+    # A part of a blend is one of the submissions that the blend averages. A script may have made
+    # several parts, each with another version of its code: then there are several fingerprints.
     for script, fingerprints_of_code in record.code_of_parts.items():
         if any(has_code_changed(script, code) for code in fingerprints_of_code):
             return [

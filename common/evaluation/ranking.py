@@ -117,7 +117,7 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
         is_expert_without_judgement = judgements.isna().all()
         keeps_value = judgements.notna() | is_expert_without_judgement
         judgements = judgements.where(keeps_value, _NEITHER)
-    # `agreement` names the file in a message.
+    # `agreement` needs the path, to name the file in an error message.
     judgements.attrs["path"] = path
     return judgements
 
@@ -260,7 +260,8 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     table["others"] = pd.DataFrame(concordance).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
 
-    # Drop pairs and experts without any judgement, so that every bootstrap sample has judgements.
+    # Drop pairs and experts without any judgement that counts: otherwise a bootstrap sample could
+    # be without any judgement.
     judged = agrees.dropna(how="all").dropna(axis=1, how="all")
     # The share of each expert in each bootstrap sample, shape (samples, experts).
     resampled = metrics.bootstrap_agreement(judged)
@@ -270,8 +271,9 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
         resampled_values = metrics.combine_parts(resampled, takes_best=takes_best)
         low, high = np.nanpercentile(resampled_values, (2.5, 97.5))
         table.loc[name, ["share", "low", "high"]] = [value, low, high]
-    # In the row "mean", the column others holds the mean agreement over all pairs of experts. In
-    # the row "best", it stays NaN.
+    # In the row of an expert, the column others says how often other experts agree with this
+    # expert. In the row "mean", it is the mean over all pairs of experts. In the row "best", it
+    # stays NaN.
     table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
 

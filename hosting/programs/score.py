@@ -91,7 +91,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     # "scored": participants see the score. "hidden": only the organiser sees the score. "received":
     # there are no answers, so the submission is only checked.
     mode = settings["mode"]
-    # In this working folder, messages name the files of a submission by their paths in the zip.
+    # Work in the folder of the submission, so that messages name its files by their paths in the
+    # zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
@@ -123,11 +124,11 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
 def _choose_columns(judged: ScoredSubmission | None, mode: str) -> dict[str, float]:
     """Return the content of scores.json; `judged` is None for a submission that was only checked.
 
-    Participants see a score only if its key is a column of the leaderboard. No column is named
-    "received" or begins with "private_", so scores with such keys stay hidden.
+    Participants see a score only if the leaderboard has a column with the score's key. It has no
+    column "received", and none that begins with "private_", so scores with such keys stay hidden.
     """
     if judged is None:
-        # Without any score, the platform would say that the submission failed.
+        # If scores.json held no score, the platform would say that the submission failed.
         return {"received": 1.0}
     if mode == "hidden":
         return {f"private_{name}": value for name, value in judged.all_columns.items()}

@@ -41,8 +41,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 # The training users are divided into this many parts. Only one part at a time has its latest clicks
 # masked; the users of the other parts keep all their clicks.
 N_PARTS = 2
-# The boosting learns from this many wrong candidates of a training user on average. They are drawn
-# at random from all wrong candidates of the user.
+# The boosting learns from about this many wrong candidates of each training user, drawn at random.
+# If a user has fewer, it learns from all of them.
 N_WRONG = 60
 BOOSTING = {
     "max_iter": 200,
@@ -54,14 +54,14 @@ BOOSTING = {
     "early_stopping": False,
 }
 # The odds of an item are divided by this power of its number of clicks. A higher power improves the
-# metric over rare items ("half") and worsens the metric over all items ("full").
+# score over users whose item is rare ("half") and worsens the score over all users ("full").
 RARITY_POWER = 0.6
-# A click has the weight exp(-t / scale). Here, t is the time from this click to the click to
-# predict, and a phase has the length 1.
+# In some features, a click has the weight exp(-t / scale), with one of these two scales. Here, t is
+# the time from this click to the click to predict, and a phase has the length 1.
 FAST_SCALE = 0.002
 SLOW_SCALE = 0.05
-# For each of these lengths of time, a feature counts the clicks on the item that are at most this
-# long before or after the click to predict.
+# For each of these lengths of time (a phase has the length 1), a feature counts the clicks on the
+# item that are at most this long before or after the click to predict.
 DISTANCES = (0.003, 0.02, 0.1)
 # Some features are the smallest value over certain clicks of the candidate's user. If there are no
 # such clicks, the feature has this value. Features that are the greatest value have the negative of
@@ -91,7 +91,8 @@ def score_items(phase: recommend.Phase) -> csr_array:
     model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
     model.fit(features, is_clicked)
     log_odds = model.decision_function(describe(phase, neighbours, vectors, candidates))
-    # The odds that the candidate is clicked, divided by a power of its item's number of clicks.
+    # The odds that the user clicks the candidate next, divided by a power of the candidate's number
+    # of clicks. So rare items get higher scores.
     score = np.exp(log_odds) * n_clicks[candidates["item"]] ** -RARITY_POWER
     shape = (len(phase.test_user), len(phase.item_ids))
     return csr_array((score, (candidates["test_row"], candidates["item"])), shape=shape)
@@ -99,9 +100,10 @@ def score_items(phase: recommend.Phase) -> csr_array:
 
 
 def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float32], BoolArray]:
-    """Mask the latest clicks of one part of the training users, and return examples to learn from.
+    """Return examples to learn from: candidates of the training users of one part.
 
-    An example is a candidate of a user whose latest click is masked.
+    The latest click of each of these users is masked, as if it had to be predicted. An example is a
+    pair of such a user and a candidate, an item that may be the item of the masked click.
 
     Parameters
     ----------
@@ -124,7 +126,8 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
     # The candidates of each test user, the items that are similar to each item (neighbours), and a
     # vector for each item.
     candidates, neighbours, vectors = find_candidates(masked)
-    # For each candidate, the position of its user among the test users, and so in `answer`.
+    # For each candidate, the position of its user among the test users of `masked`. At this
+    # position, `answer` holds the item of the user's masked click.
     masked_row = candidates["test_row"].to_numpy()
     is_clicked = candidates["item"].to_numpy() == answer[masked_row]
     # Leave out users whose masked item is not among their candidates: they have no right candidate
@@ -200,8 +203,8 @@ def similarity_features(
     """Describe how similar each candidate is to the items that its user clicked.
 
     The features are sums of similarities with different weights, smallest and greatest values, and
-    counts. `query_time` is the time of the click to predict. All arrays have the shape
-    (candidates,).
+    counts. `query_time` is the time of the click to predict. `query_time` and the features have the
+    shape (candidates,).
     """
     n_candidates = len(candidates)
     # A match is a pair of a candidate and a click of its user, if the candidate is a neighbour of
@@ -233,7 +236,8 @@ def similarity_features(
         np.maximum.at(result, row, values)
         return result
 
-    # Some values are divided by the position of the click, so that later clicks count more.
+    # Some values are divided by `position`, the position of the click from the latest one, so that
+    # later clicks count more.
     return {
         "similarity": total(similarity),
         "greatest similarity": greatest(similarity),

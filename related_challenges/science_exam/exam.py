@@ -251,8 +251,8 @@ def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop)
 def count_unusual(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
     """Count predictions that are valid but unusual.
 
-    A key is a description of unusual predictions, such as ``hold no label and score 0``, and its
-    value is their number.
+    A key says what is unusual about some predictions, as the end of a sentence such as "3
+    predictions hold no label and score 0". Its value is the number of these predictions.
     """
     counts = {}
     n_too_long = sum(len(guesses) > N_GUESSES for guesses in predicted)

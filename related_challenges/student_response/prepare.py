@@ -244,7 +244,8 @@ def place_files(
         # Replace the simulated files. The folders `FOLDERS` must not hold any other files.
         simulated.place_simulated(options.output_dir, FOLDERS, write_tree)
     else:
-        # These files have no marker file, so `place_tree` ignores the entries.
+        # Only simulated files get a marker file, so `place_tree` ignores the entries that
+        # `write_tree` returns for it.
         place_tree(options.output_dir, write_tree)
 
 

@@ -72,8 +72,8 @@ def main() -> None:
     question = answers["question"].to_numpy()
     similarities = similarity.describe(answers)
     matches = alignment.Matches(answers)
-    # In these texts, a mark at each word of an answer says whether a reference answer or the
-    # question has the word.
+    # These texts hold the words of each answer. A mark at each word says whether a reference answer
+    # or the question has the word too.
     marked_words = alignment.mark_words(answers)
     words_with_question = similarity.words_with_question(answers, alignment.stems)
     prediction = np.empty(len(answers), int)

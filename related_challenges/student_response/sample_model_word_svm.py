@@ -52,8 +52,9 @@ def main() -> None:
             similarity.tfidf_matrix(texts, train, analyzer="char_wb", ngram_range=(2, 5)),
             similarity.tfidf_matrix(words_with_question, train, token_pattern=r"\S+"),
         ]
-        # After the division by 4, the eight measures have a standard deviation of 1/4 each. So they
-        # are a vector of length √8 / 4 ≈ 0.7, much like a TF-IDF vector, whose length is 1.
+        # The SVM learns more from features that vary more. So make the eight measures vary about as
+        # much as the words: with standard deviations of 1/4, they are a vector of length √8 / 4 ≈
+        # 0.7, and a TF-IDF vector has the length 1.
         scaled = StandardScaler().fit(similarities[train]).transform(similarities) / 4
         features = csr_array(hstack([*terms, csr_array(scaled)]))
         model = LinearSVC(C=0.3, random_state=0).fit(features[train], label[train])

@@ -259,7 +259,7 @@ class PartialVAE(nn.Module):
         return decode(logit, variance @ self.loading.T**2, GUESSING)
 
     def penalty(self) -> Tensor:
-        """Return the penalty of the loadings: minus the log density of their prior, plus a constant.
+        """Return the penalty of the loadings: minus their log prior density, plus a constant.
 
         The prior is Gaussian. In a dimension of ability, the prior mean of every loading is the
         mean of the loadings of all questions. In the quiz dimensions, the prior means are

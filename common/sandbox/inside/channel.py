@@ -64,7 +64,8 @@ def read(pipe: IO[bytes]) -> Message:
         # If the pipe was closed before all the bytes came, `np.ndarray` raises an exception.
         array: Array = np.ndarray(shape, dtype, content)
         if dtype.kind == "b":
-            # Each boolean takes a byte. Let bytes other than 0 and 1 mean True.
+            # A boolean is a byte, 0 or 1. The entry may have written other bytes: count them as
+            # True.
             array = array.view(np.uint8) != 0
         arrays.append(array)
     return Message(fields, arrays)
