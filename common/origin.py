@@ -26,10 +26,10 @@ class Origin(StrEnum):
 
 
 def combine(origins: Iterable[Origin]) -> Origin:
-    """Return the origin of what is made from files of some origins.
+    """Return the origin of something that is made from files of the given origins.
 
-    The result is simulated if any of the files is simulated, and official if all files are
-    official.
+    The result is simulated if any of the files is simulated, official if all files are official,
+    and unknown otherwise.
     """
     present = set(origins)
     if Origin.SIMULATED in present:

@@ -41,7 +41,7 @@ _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 SHOWN = 3
 # How many names of files or folders beside a missing file a message shows.
 _MAX_NAMES = 8
-# Bytes of the longest first row that may be a header.
+# A first row of at least this many bytes is no header.
 _LONGEST_HEADER = 1 << 16
 # The slow reader, which uses Python's `csv`, parses this many rows at a time. Larger lists would
 # fragment the memory.
@@ -478,7 +478,7 @@ def _read_quickly(
             if b"\r" in header_line.rstrip(b"\r\n"):
                 raise ValueError("other line ends")
         while block := file.read(_BLOCK_SIZE):
-            # Complete the last line of the block.
+            # Read on to the end of the block's last line.
             block += file.readline()
             # Leave the file to the slow reader if the libraries could misread this block.
             _require_usual(block, ambiguous_bytes)

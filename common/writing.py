@@ -171,7 +171,8 @@ def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None
         table.head(0).to_csv(file, index=False, lineterminator="\n")
     start = file.tell()
     try:
-        # pyarrow is much faster. It fails if it is not installed, or a text needs quotation marks.
+        # pyarrow is much faster than pandas. It may not be installed, and it fails if a text needs
+        # quotation marks.
         import pyarrow as pa
         from pyarrow import csv as pa_csv
 

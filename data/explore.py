@@ -1022,7 +1022,7 @@ def rate_tooltips(
     """Return a tooltip for each row of `counts`, such as "Mar 2020: 400 answers, 75% right".
 
     The number comes from the column `column`, and the percentage from the column share. `share_of`
-    are words before "right", such as "of their answers ".
+    is put before "right", for example "of their answers ".
     """
     tooltips = []
     for name, n, share in zip(names, counts[column], counts["share"], strict=True):

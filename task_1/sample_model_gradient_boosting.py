@@ -244,9 +244,9 @@ def main() -> None:
     train_rows = np.concatenate([part.rows for part in train_parts])
     is_correct = answers["IsCorrect"].to_numpy()[train_rows]
 
-    # The feature `model` is the prediction of an item response model. Its direction is 1: if it
-    # rises, the prediction of the trees must not fall. Direction 0 leaves the effect of the other
-    # features free.
+    # The feature `model` is the prediction of an item response model. Direction 1 means: if this
+    # feature rises, the prediction of the trees must not fall. The other features have the
+    # direction 0: their effect is free.
     directions = [1 if name == "model" else 0 for name in template_part.table.columns]
     random_state = np.random.RandomState(options.seed)
     models = fit_trees(features, is_correct, random_state, monotonic_cst=directions)

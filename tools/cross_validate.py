@@ -68,7 +68,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# In task 4, an entry predicts this share of an examined student's answers, as in the local split.
+# In task 4, this share of an examined student's answers are targets, which the entry has to
+# predict. The local split has the same share.
 _TARGET_SHARE = 0.2
 # Flags that must not be passed to the entry: the flags for files and folders, and --local. With
 # them, the entry would read other answers than the fold's answers, or leave files behind.
@@ -81,8 +82,8 @@ class EntryCode:
 
     # The entry's script as the user has named it. For a package of task 4, its train_model.py.
     script: Path
-    # The script that every fold runs: the script in `kit_copy`, or `script` itself if there is no
-    # copy.
+    # The script that every fold runs. In `kit_copy`, it stays the same if the user edits `script`.
+    # If there is no copy, it is `script` itself.
     frozen_script: Path
     # A temporary copy of the kit, with `frozen_script` in it. None for an entry outside of the kit,
     # because such an entry is not copied.
@@ -389,8 +390,9 @@ def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) 
     targets, which the entry predicts when it examines the student.
     """
     is_entry = task.form is Form.ENTRY
-    # The number of each answer's group. All answers of a group get into the same fold. Each answer
-    # is a group of its own or, in task 4, all answers of a student are one group.
+    # The number of each answer's group. `assign_folds` puts all answers of a group into the same
+    # fold. In task 4, the answers of a student are a group. In other tasks, each answer is a group
+    # of its own.
     group = np.arange(len(answers))
     if is_entry:
         group = pd.factorize(answers["UserId"], sort=True)[0]

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Largest number of students of a dry run.
+# A dry run only shows whether an entry runs. It examines this many students at most.
 N_DRY_RUN_STUDENTS = 30
 # A student of a dry run needs this many answers: a fifth of the answers become targets, and the
 # rest must be enough for all rounds.
@@ -56,8 +56,8 @@ class Played:
 def isolate(setting: Setting) -> IsolatedEntry:
     """Return an isolated entry that has not started yet.
 
-    When the entry starts, its folder gets its own files, the metadata and the training file, under
-    the names that the challenge gives them.
+    When the entry starts, it gets a folder with its own files, the metadata and the training file.
+    Metadata and training file have the names that the challenge gives them.
     """
 
     def write_files(folder: Path) -> None:

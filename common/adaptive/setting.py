@@ -48,7 +48,7 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_game_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of the rules and of the limits."""
+    """Add the flags of the rules of the game, and of the limits of the entry's time and memory."""
     parser.add_argument(
         "--targets_queryable",
         action="store_true",

@@ -231,7 +231,8 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
 
 def _require_same_sources(entry: Path, record: Provenance) -> None:
     """Raise `InputError` if a training file of an entry's weights changed after the training."""
-    # In the record, the paths of the training files are relative to the folder of the script.
+    # In the record, the paths of the training files are relative to the folder of the script that
+    # trained the weights.
     folder = (layout.ROOT / record.script).parent
     shown_record = replace(record, script=provenance.show_path(_find_trainer(entry, record)))
     entry_origin.require_same_sources(entry, shown_record, folder)

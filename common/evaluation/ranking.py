@@ -168,7 +168,7 @@ def explain(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Explain a score: return the `Evaluation` to be recorded, and what the score's page shows.
 
-    The page's values are the fields of the template ranking.html, by name.
+    The second result holds the fields of the page's template, ranking.html, by name.
 
     If `with_answers` is False, the page lists no pairs with the judgements of experts. A platform
     needs such pages, since participants could use the judgements for their next submission.

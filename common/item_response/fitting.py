@@ -277,10 +277,10 @@ def _reached_stages(
 def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
     """Return the state before the first step of a fit that does not continue from another fit.
 
-    The start of abilities and questions is found from the answers. All effects of contexts, such as
-    quizzes, begin with the mean 0 and the variance `START_VARIANCE`: the effects of one student in
-    a context (`effects`, with the prior variances `variance`), and the effects that all students
-    share in a context (`shared`).
+    `find_start` derives abilities and parameters of questions from the answers. All effects of
+    contexts, such as quizzes, begin with the mean 0 and the variance `START_VARIANCE`. There are
+    effects of a single student in a context (`effects`, with the prior variances `variance`), and
+    effects that all students share in a context (`shared`).
 
     `student_order` is a random order of the students. To save time, `find_start` looks only at the
     first students of this order.

@@ -266,10 +266,10 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
     """Return the posteriors of abilities, given the items.
 
     The logit of an answer is slopes · ability + intercept, where slopes and intercept belong to the
-    item. Its log likelihood is replaced by the parabola linear · logit − weight · logit² / 2, with
-    two numbers of each answer, `linear` and `weight`. `sums` has a row for each student: the
-    `weighted_sums` over the student's answers. `prior` has one Gaussian for each student; by
-    default, it is N(0, I). The posterior of a student has
+    item. The log likelihood of the answer is replaced by the parabola linear · logit − weight ·
+    logit² / 2, whose coefficients `linear` and `weight` each answer has for itself. `sums` has a
+    row for each student: the result of `weighted_sums` for the student's answers. `prior` has one
+    Gaussian for each student; by default, it is N(0, I). The posterior of a student has
 
         precision = prior precision + Σ weight · E[slopes slopesᵀ],
         precision · mean = prior precision · prior mean
@@ -298,11 +298,11 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
     """Return the posteriors of items (slopes, intercept), given the students, float64.
 
-    `sums` has a row for each item: the `weighted_sums` over the item's answers. The log likelihood
-    of an answer is approximated by a parabola, linear · logit − weight · logit² / 2, where `linear`
-    and `weight` are two numbers of the answer. `prior` has one Gaussian for each group of items,
-    and `group` the number of each item's group. With the vectors v = (ability, 1) of the students
-    who answered the item, the posterior has
+    `sums` has a row for each item: the result of `weighted_sums` for the item's answers. The log
+    likelihood of an answer is replaced by the parabola linear · logit − weight · logit² / 2, whose
+    coefficients `linear` and `weight` each answer has for itself. `prior` has one Gaussian for each
+    group of items, and `group` the number of each item's group. With the vectors v = (ability, 1)
+    of the students who answered the item, the posterior has
 
         precision = prior precision + Σ weight · E[v vᵀ],
         precision · mean = prior precision · prior mean + Σ linear · E[v].

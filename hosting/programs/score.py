@@ -53,10 +53,10 @@ class ScoredSubmission:
     score: Score
     # Name of the HTML template of the page.
     page_template: str
-    # Returns the evaluation and further facts for the page. May raise ImportError if a library for
-    # charts or tables is missing.
+    # A function that returns the evaluation, and further facts for the page. It may raise
+    # ImportError if a library for charts or tables is missing.
     explain: Callable[[], tuple[Evaluation, dict[str, Any]]]
-    # Maps the keys of further columns of the leaderboard to scores.
+    # Scores in further columns of the leaderboard, by the column's key.
     columns: Mapping[str, float] = field(default_factory=dict)
 
     @property

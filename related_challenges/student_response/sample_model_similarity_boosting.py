@@ -87,7 +87,8 @@ def main() -> None:
 
         is_new = test & ~is_known_question
         if is_new.any():
-            # The inner folds hold out whole questions, as the questions to predict are new.
+            # `word_scores` divides the training answers into inner folds. They hold out whole
+            # questions, since the questions to predict are new too.
             scores = word_scores(marked_matrix, label, train, group=question)
             all_features = np.hstack([features, scores])
             prediction[is_new] = predict_labels(all_features, label, train, is_new)
@@ -103,7 +104,8 @@ def main() -> None:
                 words_with_question, train, token_pattern=r"\S+"
             )
             terms = csr_array(hstack([marked_matrix, piece_matrix, question_matrix]))
-            # The inner folds hold out single answers: each is a group of its own.
+            # The inner folds of `word_scores` hold out single answers: each answer is a group of
+            # its own.
             scores = word_scores(terms, label, train, group=np.arange(len(answers)))
             all_features = np.hstack([features, scores])
             prediction[is_known] = predict_labels(all_features, label, train, is_known)
@@ -171,7 +173,7 @@ def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntA
         model.fit(terms[learned_rows], label[learned_rows])
         decision = model.decision_function(terms[scored_rows])
         if decision.ndim == 1:
-            # With two labels there is one score, that of the second label.
+            # For two labels, `decision_function` returns one score only, that of the second label.
             decision = np.column_stack([-decision, decision])
         # Labels are numbers: the scores of label i are in column i. `model.classes_` are the labels
         # that the model has learned from.

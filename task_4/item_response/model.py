@@ -312,9 +312,9 @@ class StudentPosterior:
         """Update the distribution of the logits of the students who answered, by moment matching.
 
         The parameters are the same as in `observe`. Let c be the covariance of the answered
-        question's logit with all logits of the student. The answer adds ``gradient * c`` to the
-        mean. From the covariance matrix, it subtracts f fᵀ with the vector
-        f = ``sqrt(curvature) * c``.
+        question's logit with all logits of the student, and let `_match_moments` return `gradient`
+        and `curvature`. The answer adds ``gradient * c`` to the mean. From the covariance matrix,
+        it subtracts f fᵀ with the vector f = ``sqrt(curvature) * c``.
 
         A covariance matrix (Q, Q) for each student would need too much memory. So only the vectors
         f are stored, the *factors*. The matrix `self.covariance` is the covariance before any

@@ -91,7 +91,8 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     prior_mean = np.zeros(1 + N_DIMENSIONS)
     prior_mean[0] = is_correct.mean()
     prior_mean[1] = FIRST_LOADING
-    # Start near the prior mean, with a small random deviation, 0.05, so that the abilities differ.
+    # Start near the prior mean. Small random deviations, 0.05, give the abilities different
+    # loadings: with equal loadings, the abilities would stay equal.
     start = np.random.default_rng(seed).normal(prior_mean, 0.05, (n_questions, 1 + N_DIMENSIONS))
     # At the start, the loadings are random and explain nothing, so all variance of the answers
     # counts as noise.

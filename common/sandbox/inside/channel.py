@@ -15,7 +15,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# The most bytes that the line of a message may have.
+# The most bytes that the JSON line of a message may have.
 _MAX_LINE = 1 << 16
 # The most bytes that all arrays of a message may have together.
 MAX_ARRAYS = 1 << 30

@@ -17,9 +17,11 @@ from .system_calls import call, try_call
 _CREATE_RULESET = 444
 _ADD_RULE = 445
 _RESTRICT_SELF = 446
-# landlock_create_ruleset(2): return the version instead of a ruleset.
+# A flag of the system call landlock_create_ruleset: return the version of Landlock, and make no
+# ruleset.
 _FLAG_RETURN_VERSION = 1
-# landlock_add_rule(2): the rule is about a file, or about a folder and everything in it.
+# A type of rule for the system call landlock_add_rule: the rule is about a file, or about a folder
+# and everything in it.
 _RULE_PATH_BENEATH = 1
 
 # Rights to files, LANDLOCK_ACCESS_FS_….
@@ -115,7 +117,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
         return 0
     try:
         for path, rights in rights_by_path:
-            # A path that does not exist needs no rule.
+            # A path that does not exist gets no rule.
             with contextlib.suppress(OSError):
                 _allow(rules, path, rights & known_rights)
         call("syscall", _RESTRICT_SELF, rules, 0)
