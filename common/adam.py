@@ -12,7 +12,8 @@ import torch
 class Adam(torch.optim.Adam):
     """Adam with the same arguments and steps as `torch.optim.Adam`, but without `torch.compile`."""
 
-    # PyTorch wraps these methods in functions that import its compiler; `unwrap` undoes that.
+    # PyTorch wraps these methods in functions that import its compiler. `unwrap` returns the
+    # methods without these wrappers.
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
     # `unwrap` also removes the wrapper that switches gradients off during `step`. Switch them off

@@ -68,14 +68,16 @@ N_STEPS = 6
 FEW_ANSWERS = 20
 # A distractor is weak if it is chosen in less than this share of the answers to its question.
 WEAK_SHARE = 0.05
-# In the charts of shares by hour and by month, an hour or month with fewer answers stays empty.
+# In the charts of shares by hour and by month, an hour or a month with fewer answers than this
+# stays empty, because its shares would be mostly chance.
 ENOUGH_FOR_A_SHADE = 100
 # In the chart of right answers by hour, shades stand for shares. The shares of the lightest and the
 # darkest shade differ by at least this much, so that small differences look small.
 LEAST_RANGE = 0.1
 # The chart of subjects by month has this many subjects at most, those with most answers.
 N_MAIN_SUBJECTS = 8
-# The official answers are of 2018 to 2020. A date far outside these years is nonsense.
+# The official answers are of 2018 to 2020. A date before the first limit, or from the second limit
+# on, counts as nonsense.
 FIRST_ANSWER = "2015-01-01"
 AFTER_LAST_ANSWER = "2025-01-01"
 # A histogram of whole numbers has a bin for each number if the largest number exceeds the smallest
@@ -110,7 +112,7 @@ def main() -> None:
             f" {layout.TRAIN_TASK_3_4}; `python data/download.py` fetches the official files, "
             "`python data/generate_sample.py` simulates such files"
         )
-    # The steps of reading each part, and one step for drawing the charts.
+    # The progress bar counts the steps of reading each part, and one step for drawing the charts.
     n_steps = len(parts) * N_STEPS + 1
     with tqdm(total=n_steps, unit="step", disable=None, leave=False) as bar:
         for part in parts:
@@ -937,9 +939,10 @@ def position_on_axis(number: float, edges: np.ndarray, is_logarithmic: bool) -> 
     # A number between two edges is at a position between them.
     edge_positions = np.arange(len(edges))
     if is_logarithmic:
-        # A bin may hold several numbers. Interpolate on the logarithmic scale.
+        # On a logarithmic axis, a bin may hold several numbers. Interpolate between the logarithms
+        # of its edges.
         return float(np.interp(np.log(number), np.log(edges), edge_positions))
-    # A bin holds only one number, its left edge. The number stands at the bin's middle.
+    # Otherwise a bin holds only one number, its left edge, which is shown in the middle of the bin.
     return float(np.interp(number, edges, edge_positions)) + 0.5
 
 

@@ -59,7 +59,7 @@ BLOCK_ROWS = 100_000
 # on files of the official size (tests/benchmarks/full_size.md).
 ROWS_PER_SECOND = 190_000
 
-# The fits of one model; their predictions are averaged.
+# Several fits of one model. The mean of their predictions is the prediction.
 Models = list[HistGradientBoostingClassifier]
 
 
@@ -88,7 +88,7 @@ def fit_trees(
 
 
 def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Return the mean probability that the models give each row, shape (rows,)."""
+    """Return P(outcome = 1) for each row, the mean over the models, shape (rows,)."""
     block_means = []
     for start in range(0, len(table), BLOCK_ROWS):
         block = table[start : start + BLOCK_ROWS].to_numpy()

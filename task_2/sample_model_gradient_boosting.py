@@ -86,7 +86,7 @@ BLOCK_ROWS = 100_000
 # on files of the official size (tests/benchmarks/full_size.md).
 ROWS_PER_SECOND = 170_000
 
-# The fits of one model; their predictions are averaged.
+# Several fits of one model. The mean of their predictions is the prediction.
 Models = list[HistGradientBoostingClassifier]
 
 
@@ -115,7 +115,7 @@ def fit_trees(
 
 
 def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Return the mean probability that the models give each row, shape (rows,)."""
+    """Return P(outcome = 1) for each row, the mean over the models, shape (rows,)."""
     block_means = []
     for start in range(0, len(table), BLOCK_ROWS):
         block = table[start : start + BLOCK_ROWS].to_numpy()
@@ -263,8 +263,8 @@ def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
     of all stages, each multiplied by the share of the answers that reach the stage. A stage with
     fewer trees than another stage keeps the loss after its last tree.
     """
-    # `N_TREES` holds the largest numbers of trees of stages 0 and 1. Later stages have fewer trees.
-    # Step 0 is the loss before the first tree.
+    # `N_TREES` holds the largest numbers of trees in stages 0 and 1. Later stages have fewer trees.
+    # A stage with n trees has n + 1 losses, because the first is the loss before any tree.
     n_steps = 1 + max(N_TREES)
     losses = np.zeros(n_steps)
     validation_losses = np.zeros(n_steps)

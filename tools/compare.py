@@ -184,7 +184,7 @@ def find_candidates(
         matches = find_by_name(word, results, path, phase)
     candidates = []
     for number, result in enumerate(results, 1):
-        # Two results may be equal: compare by identity.
+        # Different scores in the record may be equal as objects, so compare them by identity.
         if any(result is match for match in matches):
             candidates.append(as_candidate(word, result, number, path))
     return candidates
@@ -345,7 +345,8 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = phase or LOCAL
     if task is TASK_3 and phase == LOCAL:
-        # Take the public phase, the first one.
+        # The local split has no judgements of experts: take the public phase, which is the first
+        # one.
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
@@ -519,7 +520,8 @@ def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
             f"interval: percentile bootstrap, the {task.drawn_units} drawn again {N_DRAWS:,} times"
         )
         if task is TASK_3:
-            # If the difference exceeds half the width of the interval, 0 is outside the interval.
+            # The interval reaches about half its width to either side of the difference. So a
+            # difference larger than that leaves 0 outside.
             lines.append(
                 "with so few pairs, only rankings that differ by about "
                 f"{(high - low) / 2:.2f} or more can be told apart"
@@ -576,8 +578,8 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
     # The rows of `sums` are the resamples. Its columns are three groups of counts, one after the
     # other: split them into three arrays of the shape (N_DRAWS, parts).
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
-    # In task 3, the score is the share of the best expert. In other tasks, it is the mean of the
-    # shares of all parts.
+    # In task 3, the score is the largest share: that of the expert who agrees most with the
+    # ranking. In other tasks, the score is the mean of the shares of all parts.
     takes_best = task.scores_best_part
     scores_a = metrics.combine_parts(metrics.share_right(right_a, n), takes_best=takes_best)
     scores_b = metrics.combine_parts(metrics.share_right(right_b, n), takes_best=takes_best)
@@ -605,7 +607,8 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     # one of A and B is right.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    # The columns of `a.counts` are the units that are resampled. A single unit gives no interval.
+    # The columns of `a.counts` are the units that are resampled. With a single unit, there is no
+    # interval.
     has_interval = a.counts.shape[1] > 1
     advice = ": trust the interval" if has_interval else ""
     return (

@@ -162,7 +162,7 @@ class BaseItemResponse:
         question: npt.ArrayLike,
         context: npt.ArrayLike | None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the ids of the pairs to predict, and of their contexts, or raise `InputError`."""
+        """Return the checked ids of the students, questions and contexts to predict."""
         student_ids = checks.as_ids("student", student)
         question_ids = checks.as_ids("question", question, len(student_ids))
         self._check_fitted()

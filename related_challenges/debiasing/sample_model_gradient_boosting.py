@@ -180,8 +180,8 @@ def describe(
     latest = latest_of_user[user]
     latest_item = phase.item[latest]
     features: dict[str, Any] = {
-        # The score, the rank by score, the score as a share of the user's best score, and the
-        # cosine of the vectors of item and user.
+        # The score that `find_candidates` gives, the rank by this score, the score as a share of
+        # the user's best score, and the cosine of the vectors of item and user.
         "score": candidates["score"],
         "rank": candidates["rank"],
         "share": candidates["share"],
@@ -295,9 +295,9 @@ def user_features(
     A candidate is a pair of a test user and an item that the user may click next.
 
     `n_clicks` has the number of clicks of each user, and `n_item_clicks` has the number of clicks
-    of each item. All other arrays and the features have the shape (candidates,): `user` is the
-    user, `latest` is the index in `phase` of the user's latest click, and `query_time` is the time
-    of the click to predict.
+    of each item. All other arrays and the features have an element for each candidate: `user` is
+    the candidate's user, `latest` is the index in `phase` of the user's latest click, and
+    `query_time` is the time of the click to predict.
     """
     popularity = np.log(n_item_clicks)
     # For each user, the sum over the items that the user clicked.

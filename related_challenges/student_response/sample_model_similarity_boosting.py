@@ -95,8 +95,9 @@ def main() -> None:
 
         is_known = test & is_known_question
         if is_known.any():
-            # The model has seen answers to these questions. So it also learns from pieces of words
-            # (2 to 5 letters), and from words marked with their question, such as 3_bulb.
+            # There are training answers to these questions. So the model also learns from pieces of
+            # words (2 to 5 letters), and from words marked with the number of their question, such
+            # as 3_bulb.
             piece_matrix = similarity.tfidf_matrix(
                 answers["text"].tolist(), train, analyzer="char_wb", ngram_range=(2, 5), min_df=2
             )

@@ -24,7 +24,7 @@ _FLAG_RETURN_VERSION = 1
 # and everything in it.
 _RULE_PATH_BENEATH = 1
 
-# Rights to files, LANDLOCK_ACCESS_FS_….
+# Rights to files. In the kernel, their names begin with LANDLOCK_ACCESS_FS_.
 _EXECUTE = 1 << 0
 _WRITE_FILE = 1 << 1
 _READ_FILE = 1 << 2
