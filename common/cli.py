@@ -229,7 +229,7 @@ def _begin_run_in_notebook() -> None:
 def _check_script() -> None:
     """Raise `InputError` if other modules are loaded than those that the script should import.
 
-    They may belong to another script or to another copy of the kit.
+    Such modules may belong to another script or to another copy of the kit.
     """
     script = running_script.find_script()
     if script is not None:

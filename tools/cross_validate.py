@@ -359,8 +359,9 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     for word in flags:
         # A value may follow "=" in the same word: the name of "--seed=3" is "--seed".
         name = word.partition("=")[0]
-        # argparse also accepts the beginning of a flag: "--input" for "--input_dir". So the
-        # beginning of a forbidden flag is forbidden too. But "-" and "--" are no flags.
+        # By default, argparse accepts the beginning of a flag in place of the flag: "--input" for
+        # "--input_dir". So the beginning of a forbidden flag is forbidden too. But "-" and "--" are
+        # no flags.
         is_flag = name not in ("", "-", "--")
         begins_forbidden_flag = any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS)
         if is_flag and begins_forbidden_flag:
