@@ -424,8 +424,7 @@ def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, lis
 
 
 def has_date_of_birth(path: Path, student_id: np.ndarray) -> np.ndarray:
-    """Return for each student whether the file of metadata states a date of birth, even a
-    nonsensical one.
+    """Return for each student whether the metadata state a date of birth, even a nonsensical one.
 
     This function reads the file anew, because `metadata.read_student_metadata` drops such dates.
     """
