@@ -6,7 +6,8 @@
 import pandas as pd
 
 FILE_NAME = "mastery.csv"
-# Low and High are the ends of the 90 % interval of the share.
+# Share is the part of the subject's questions that the student is expected to answer correctly. Low
+# and High are the ends of its 90 % interval.
 COLUMNS = (
     "UserId",
     "Level",

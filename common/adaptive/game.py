@@ -47,7 +47,7 @@ class Reference:
     Matrices have the shape (students, questions). Column j belongs to QuestionId j.
     """
 
-    # The file of the answers, for messages.
+    # Name of the file of the answers, for messages.
     name: str
     # UserIds, increasing, shape (students,).
     student: IntArray
@@ -111,7 +111,7 @@ def make_reference(
     Parameters
     ----------
     name
-        The file of the answers, for messages.
+        Name of the file of the answers, for messages.
     answers
         A row for each answer: UserId, QuestionId, IsCorrect and, if it is known, AnswerValue.
     masks
@@ -313,7 +313,7 @@ class GameState:
         return questions
 
     def _why_forbidden(self, row: int, question: int) -> str:
-        """Say why a question may not be asked."""
+        """Return, for a message, why this question may not be asked of the student in this row."""
         asked_before = [chosen[row] for chosen in self.chosen]
         if question in asked_before:
             return f"was asked in round {asked_before.index(question) + 1} already"
@@ -339,7 +339,7 @@ class GameState:
         return values.astype(np.float64)
 
     def _take_targets(self, returned: Array | None) -> Array:
-        """Return the values of the targets, shape (targets,), from an array of all cells."""
+        """Return the targets' values, shape (targets,), from an array of all questions' values."""
         shape = self.can_query.shape
         cells = "one row for each student, one column for each question"
         array = _require_shape(returned, f"an array of shape {shape}: {cells}", shape)
@@ -386,7 +386,7 @@ class Entry(Protocol):
 class LocalEntry:
     """An entry that runs in this process, for tests of entries that are trusted."""
 
-    # An object with the methods of the `Submission` of an entry.
+    # An instance of the entry's class `Submission`, or an object with the same methods.
     submission: Any
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
@@ -406,10 +406,12 @@ class LocalEntry:
 class Game:
     """A finished game with one mask, which marks the answers to be predicted."""
 
-    # The QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
+    # The QuestionIds that each student was asked, in the order of the rounds, int64, shape
+    # (students, N_ROUNDS).
     chosen: IntArray
-    # The answers to be predicted and their predictions: 1 right, 0 wrong, int8, shape (targets,).
-    # They are in the order of `np.nonzero(reference.targets[mask])`: student by student.
+    # The targets (answers to be predicted) and their predictions: 1 right, 0 wrong, int8, shape
+    # (targets,). They are in the order of `np.nonzero(reference.targets[mask])`: student by
+    # student.
     truth: IntArray
     prediction: IntArray
     # Probability of a right answer, float64, shape (targets,). None if it was not asked for.
@@ -466,10 +468,10 @@ def play(
 def replay(
     entry: Entry, reference: Reference, mask: str, chosen: IntArray, rules: Rules = Rules()
 ) -> FloatArray:
-    """Play a game in which the questions are given, and let the entry predict after each round.
+    """Play a game in which `chosen`, not the entry, says which questions are asked.
 
-    `chosen` holds the QuestionIds, shape (students, N_ROUNDS). Returns the accuracy before the
-    first round and after each round, shape (N_ROUNDS + 1,).
+    `chosen` holds the QuestionIds, shape (students, N_ROUNDS). The entry predicts before the first
+    round and after each round. Returns the accuracies of these predictions, shape (N_ROUNDS + 1,).
     """
     accuracies = []
     for state in _play_rounds(entry, reference, mask, rules, chosen):
@@ -506,7 +508,8 @@ def choose_at_random(
     """Choose different questions for each student at random; int64, shape (students, N_ROUNDS)."""
     state = GameState(reference, mask, rules)
     state.require_askable(N_ROUNDS)
-    # Sort by random keys; questions that may not be asked come last.
+    # Sort each student's questions by random keys, and take the first ones. The key inf puts
+    # questions that may not be asked last.
     keys = np.random.default_rng(seed).random(state.can_query.shape)
     keys[~state.can_query] = np.inf
     return np.argsort(keys, axis=1)[:, :N_ROUNDS]

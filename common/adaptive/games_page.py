@@ -37,12 +37,12 @@ def figures_of(
     seconds: float,
     training: Provenance | None,
 ) -> dict[str, Any]:
-    """Return the numbers and facts about games that the page shows.
+    """Return the numbers and facts about an entry's games that the page of its score shows.
 
     Parameters
     ----------
     setting, reference
-        The entry, and the students examined.
+        The entry with the files and limits of its games, and the students examined.
     targets
         From `list_targets`.
     played
@@ -108,18 +108,17 @@ def _list_facts(
 def score_of(figures: Mapping[str, Any]) -> Score:
     """Return the score of an entry of task 4: the mean of its accuracies over the masks.
 
-    A mask chooses the answers that the entry predicts. `figures` come from `figures_of`. If a
-    server has played the games, they also hold the keys `standard_error` and `n_students`. Without
-    these keys, the score has no standard error.
+    A mask chooses the answers that the entry must predict. `figures` is the dict that `figures_of`
+    returns. On a competition's server, the program that plays the games adds the keys
+    `standard_error` and `n_students`. Without them, the score has no standard error.
     """
     accuracies = list(figures["masks"].values())
-    # `scores_best_part` is False for task 4, so `combine_parts` returns the mean and not the best
-    # accuracy.
+    # In task 4 the mean over the masks counts, not the best mask: `scores_best_part` is False.
     mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
     return Score(
         value=float(mean),
         error=figures.get("standard_error"),
-        # The confusion matrix counts every target once.
+        # The number of targets (answers to predict): the confusion matrix counts each of them once.
         n=int(np.sum(figures["confusion"])),
         n_students=figures.get("n_students"),
     )
@@ -150,9 +149,10 @@ def describe(
     `figures` come from `figures_of`, and `asked` comes from `list_questions`. Without `asked`, the
     page shows no example games. `more_fields` are further fields of the `Evaluation`.
     """
-    # The accuracy with each mask, by name of the mask.
+    # The accuracy with each mask. The keys are the names of the masks.
     accuracies = figures["masks"]
-    # The accuracies after each question, or a text that says why they are not known.
+    # For each of `_CURVE_NAMES`, the accuracies after 0, 1, 2, ... questions; or a text that says
+    # why they are not known.
     curves = figures["curves"]
     evaluation = Evaluation(
         task=TASK_4.number,
@@ -170,7 +170,7 @@ def describe(
     confusion = np.array(figures["confusion"])
     return evaluation, {
         "masks": _draw_masks(accuracies, evaluation.score.value) if len(accuracies) > 1 else "",
-        # The chart of the accuracies in `curves`; empty if `curves` is a text.
+        # A chart of `curves`; empty if `curves` is a text.
         "curve": "" if isinstance(curves, str) else _draw_curves(curves),
         "curves": curves,
         "curve_names": list(_CURVE_NAMES),
@@ -195,7 +195,7 @@ def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
 
 
 def _draw_curves(curves: list[list[float]]) -> str:
-    """Draw the accuracies after each question, a curve for each name in `_CURVE_NAMES`."""
+    """Draw the accuracy after each number of questions: a curve for each of `_CURVE_NAMES`."""
     steps = range(N_ROUNDS + 1)
     drawn = [
         charts.Curve(name, steps, accuracies, number)
@@ -205,12 +205,12 @@ def _draw_curves(curves: list[list[float]]) -> str:
 
 
 def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
-    """Return the questions that some students were asked, for the page.
+    """Return the questions that a few students were asked, as examples for the page.
 
-    A student is asked anew for each mask, which chooses the answers to be predicted; the page shows
-    the game with the first mask. `asked` is the table of `list_questions`.
+    Each mask is a game of its own, in which every student is asked anew. The page shows the game
+    with the first mask. `asked` is the table that `list_questions` returns.
 
-    The keys of the result are UserIds; these students are evenly spread over all students. The
+    The keys of the result are the UserIds of the few students, evenly spread over all students. The
     values are arrays of texts, with a row for each question asked, and columns for round, question,
     subject and answer.
     """

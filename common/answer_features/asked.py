@@ -8,8 +8,8 @@ from common.answer_features.nearest_answers import NearestAnswers, summarise_nea
 from common.answer_features.pairs import Pairs
 from common.arrays import Array, IntArray
 
-# The features that a function of `groups.py` computes: the columns by their names. A column has a
-# value for each of `Asked.rows`, and NaN where the feature is unknown.
+# Features by their names, as a function of `groups.py` returns them. Each array has one value for
+# each of `Asked.rows`. The value is NaN if the feature is unknown.
 Columns = dict[str, Array]
 
 
@@ -17,11 +17,12 @@ Columns = dict[str, Array]
 class Asked:
     """The rows whose features are to be computed, and the data that the features may use."""
 
+    # All pairs of students and questions: a row for each training answer or pair to predict.
     pairs: Pairs
-    # The outcomes that the features may use. The outcomes of `rows` must not be among them: a
-    # feature would reveal the outcome that a model is to predict from it.
+    # The training answers whose outcomes (right or wrong) the features may use. Answers of `rows`
+    # must not be among them: a feature would reveal the outcome that a model is to predict from it.
     known: Known
-    # The rows of `pairs` whose features are to be computed, shape (rows,).
+    # The positions of the rows of `pairs` whose features are to be computed, shape (rows,).
     rows: IntArray
 
     def __len__(self) -> int:
@@ -45,5 +46,5 @@ class Asked:
 
     @cached_property
     def nearest(self) -> NearestAnswers:
-        """The student's known answers to the most similar questions, computed once."""
+        """For each row, a summary of the student's known answers to the most similar questions."""
         return summarise_nearest(self.pairs, self.known, self.rows)

@@ -23,8 +23,9 @@ _MAX_ANSWERS = 200_000
 # Each of the `_N_FOLDS` folds is held out in turn, until enough answers have been held out.
 _N_FOLDS = 4
 _ENOUGH_HELD_OUT = 6_000
-# With contexts, a guessing probability other than the default must lower the loss by this number of
-# standard errors, because the defaults were chosen on answers with contexts.
+# If the fit uses contexts, a guessing probability replaces the default only if it lowers the mean
+# loss by more than this number of standard errors. The default was chosen on answers with contexts,
+# so without clear evidence it is kept.
 _MIN_GAIN_WITH_CONTEXTS = 3.0
 
 
@@ -36,8 +37,8 @@ class Choice:
     n_dimensions: int
     # Probability that a student who does not know the answer guesses it right.
     guessing: float
-    # Number of levels of contexts that the fit uses: either all levels of the answers, or 0.
-    # (MODEL.md explains levels.)
+    # A context is a group of questions, such as a quiz. Contexts may be nested in several levels
+    # (see MODEL.md). This is the number of levels that the fit uses: either all, or 0.
     n_levels: int
 
 
@@ -107,13 +108,16 @@ class _Comparison:
         return min(choices, key=lambda choice: float(self._find_losses(choice).mean()))
 
     def gain(self, before: Choice, after: Choice) -> float:
-        """Return by how many standard errors the mean loss falls from `before` to `after`."""
+        """Return how much lower the mean loss is with `after`, in standard errors of the change."""
         gains = self._find_losses(before) - self._find_losses(after)
         standard_error = gains.std() / np.sqrt(len(gains))
         return float(gains.mean() / standard_error) if standard_error > 0 else 0.0
 
     def _find_losses(self, choice: Choice) -> FloatArray:
-        """Return −log P(outcome) of each held-out answer, in the same order for all settings."""
+        """Return the loss −log P(outcome) of each held-out answer; the outcome is right or wrong.
+
+        The order of the answers is the same for all settings.
+        """
         if choice not in self._losses:
             folds = range(self._n_held_out_folds)
             parts = in_threads(lambda fold: self._find_losses_of_fold(fold, choice), folds)
@@ -121,7 +125,7 @@ class _Comparison:
         return self._losses[choice]
 
     def _find_losses_of_fold(self, fold: int, choice: Choice) -> FloatArray:
-        """Return the losses of the answers of one fold, predicted from the other folds."""
+        """Fit to the answers of the other folds; return the losses of the answers of this fold."""
         context = self._answers.context[:, : choice.n_levels]
         answers = replace(self._answers, context=context)
         is_held_out = self._fold == fold

@@ -29,12 +29,13 @@ import pandas as pd
 import scipy.sparse
 from scipy.special import ndtr
 
-# A student with n answers has n² pairs of answers. If all students together have more pairs than
-# this, a sample of the students is used.
+# A student with n answers counts as n² pairs of answers. If all students together have more pairs
+# than this, only a random sample of the students is used.
 _MAX_PAIRS = 200_000_000
-# Pairs of questions are found in blocks. A block holds the pairs whose first question is in a range
-# of questions. The range is so small that a dense array of shape (questions of the range, all
-# questions) has at most about this many numbers.
+# Pairs of questions are correlated block by block, to save memory. A block consists of all pairs
+# whose first question is in one range of questions. The range is so short that a dense array with a
+# row for each question in it, and a column for each of all questions, holds about this many numbers
+# at most.
 _BLOCK = 1 << 21
 
 
@@ -57,8 +58,9 @@ def find_pairs(
         lambda questions: _correlate(questions, matrices, slopes, min_students), blocks
     )
     pairs = pd.concat(tables, ignore_index=True)
-    # If the questions of a pair are independent given the abilities, their correlation has the
-    # standard error 1 / √(number of students), and z is standard normal. `p` is two-sided.
+    # z is the correlation divided by its standard error, which is 1 / √(number of students). If the
+    # answers to the two questions are independent given the abilities, z has a standard normal
+    # distribution. `p` is the two-sided p-value of z.
     z = pairs["correlation"] * np.sqrt(pairs["n_students"])
     p = 2 * ndtr(-z.abs().astype(np.float64))
     table = pd.DataFrame(
@@ -86,33 +88,33 @@ class _Matrices:
     # 1 for each answer. So the scalar product of the rows of two questions is the number of
     # students who answered both.
     is_answered: Any
-    # Right (1) or wrong (0) minus P(right), divided by its standard deviation.
+    # The outcome (1 right, 0 wrong) minus the predicted P(right), divided by the standard deviation
+    # of this difference.
     residual: Any
-    # The loading c √v (see the module's docstring).
+    # How strongly the residual depends on the other answers of the student: l = c √v in the
+    # formulas of the module's docstring.
     loading: Any
 
 
 def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Matrices:
-    """Return the residuals and loadings of all answers as sparse matrices.
+    """Return the residuals and loadings of the answers as sparse matrices.
 
-    The loading of an answer says how strongly its residual depends on the other answers of the
-    student. From the loadings of two answers follows the correlation of their residuals that the
-    abilities explain (see the module's docstring).
-
-    If there are too many answers, the matrices hold the answers of a sample of the students.
+    If there are too many answers, the matrices hold only the answers of a sample of the students
+    (see `_choose_students`).
     """
     is_chosen = _choose_students(answers)[answers.student]
-    # The row and the column of each chosen answer.
+    # The row (question) and the column (student) of each answer of the chosen students.
     cells = answers.question[is_chosen], answers.student[is_chosen]
     shape = len(answers.question_ids), len(answers.student_ids)
 
     def as_matrix(values: FloatArray) -> Any:
-        """Return values of the chosen answers as a sparse matrix."""
+        """Put the values of the chosen students' answers into a sparse matrix."""
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
-    # The module's docstring has the formula of the loading: c √v with c = √(w (1 + w u₋)).
+    # As in the module's docstring, the loading is c √v with c = √(w (1 + w u₋)). w is the curvature
+    # of an answer's log likelihood. u₋ is the variance of its logit, given the student's other
+    # answers.
     w = predictions.curvature
-    # The variance u₋ of the logit of each answer, given the student's other answers.
     u = predictions.logit_variance
     squared_c = w * (1 + w * u)
     v = _relative_variances(answers)[answers.student]
@@ -129,11 +131,11 @@ def _correlate(
 ) -> pd.DataFrame:
     """Correlate the residuals of pairs of questions, beyond what the abilities explain.
 
-    The residuals are standardised. So the correlation of two questions is the mean of the products
-    of their residuals over the students who answered both questions. Even if the model is true, the
-    expectation of a product is not 0, since both residuals rest on estimates of the same ability.
-    So this expectation is subtracted. It follows from slopes and loadings: the module's docstring
-    has the formula.
+    The residuals have the standard deviation 1. So the correlation of two questions is the mean of
+    the product of their residuals, over the students who answered both questions. Even if the model
+    is true, the expectation of this product is not 0, since both residuals rest on estimates of the
+    same student's abilities. So this expectation is subtracted. The module's docstring has its
+    formula.
 
     Parameters
     ----------
@@ -154,21 +156,24 @@ def _correlate(
     """
     first = np.arange(questions.start, questions.stop)
     # `_products` returns the scalar product of each row in `first` with each row of the matrix. A
-    # row belongs to a question, so the product is a sum over the students who answered both
-    # questions. Here the product is the number of these students.
+    # row belongs to a question and has an entry of 1 for each student who answered it. So the
+    # product of two rows is the number of students who answered both questions.
     n_common = _products(matrices.is_answered, first)
     row, second = np.nonzero(n_common >= min_students)
     is_pair = second > first[row]
     row = row[is_pair]
     second = second[is_pair]
     n_students = n_common[row, second]
-    # Drop first questions without a pair, since the products below are not needed for them.
+    # Keep in `first` only questions that are the first of some pair: the two products below are
+    # computed for these questions alone, which saves time. `row` becomes the index in the new
+    # `first`.
     with_pairs, row = np.unique(row, return_inverse=True)
     first = first[with_pairs]
 
     sum_of_products = _products(matrices.residual, first)[row, second]
-    # The expectation of a product of residuals is E[z_j z_k] = −(a_j · a_k) l_j l_k, with the
-    # slopes a and the loadings l (see the module's docstring). Sum it over the students.
+    # For one student, the expected product of the residuals of questions j and k is
+    # −(a_j · a_k) l_j l_k, with the slopes a and the loadings l (see the module's docstring). Only
+    # the loadings differ between students, so sum the products l_j l_k over the students.
     expected_sum = -(slopes[first][row] * slopes[second]).sum(axis=1)
     expected_sum *= _products(matrices.loading, first)[row, second]
     return pd.DataFrame(
@@ -182,12 +187,12 @@ def _correlate(
 
 
 def _choose_students(answers: AnswersOfStudents) -> BoolArray:
-    """Return which students count: all, or a random sample if they are too many.
+    """Return which students are used: all, or a random sample if they are too many.
 
-    A student with n answers has n² pairs of answers. The students are too many if all of them
+    A student with n answers counts as n² pairs of answers. The students are too many if all of them
     together have more than `_MAX_PAIRS` pairs.
     """
-    # The answers of student i are start[i] to start[i + 1].
+    # The answers of student i begin at start[i] and end before start[i + 1].
     n_answers = np.diff(answers.start)
     n_pairs = n_answers.astype(np.float64) ** 2
     order = np.random.default_rng(0).permutation(len(n_pairs))
@@ -201,11 +206,12 @@ def _choose_students(answers: AnswersOfStudents) -> BoolArray:
 
 
 def _relative_variances(answers: AnswersOfStudents) -> FloatArray:
-    """Return for each student the variance of the logits, as a share of the prior variance.
+    """Return for each student how uncertain the logits still are, relative to no answers at all.
 
     The logit of a question with the slopes a has the variance aᵀ V a, where V is the covariance of
-    the student's abilities. Before any answer, V is the identity, so the variance is aᵀ a. The
-    result is the sum of aᵀ V a over all questions, divided by the sum of aᵀ a.
+    the student's abilities. Before any answer, V is the identity matrix, so the variance is aᵀ a.
+    The result is the sum of aᵀ V a over all questions, divided by the sum of aᵀ a: the v of the
+    module's docstring.
     """
     slopes = answers.items.mean[:, :-1]
     # s = Σ a aᵀ. The sum of aᵀ V a over the questions is the sum of V[i, j] · s[i, j] over all i
@@ -218,10 +224,11 @@ def _relative_variances(answers: AnswersOfStudents) -> FloatArray:
 
 
 def _products(matrix: Any, rows: IntArray) -> FloatArray:
-    """Return the scalar products of some rows with all rows, shape (some rows, all rows).
+    """Multiply each of the given rows of a matrix with every row: their scalar products.
 
-    `rows` are increasing. The result is 0 for each row of the matrix before the first of `rows`: no
-    caller needs these products, so they are not computed.
+    `rows` are increasing row numbers. Element [i, j] of the result is the scalar product of the
+    rows rows[i] and j. If j is less than rows[0], the element is 0 instead: no caller needs these
+    products.
     """
     products = np.zeros((len(rows), matrix.shape[0]), np.float32)
     if len(rows):
@@ -231,7 +238,7 @@ def _products(matrix: Any, rows: IntArray) -> FloatArray:
 
 
 def _blocks(n_questions: int) -> Iterator[slice]:
-    """Yield ranges of questions."""
+    """Yield consecutive ranges that cover all questions; `_BLOCK` limits their length."""
     step = max(1, _BLOCK // n_questions)
     for begin in range(0, n_questions, step):
         yield slice(begin, min(begin + step, n_questions))

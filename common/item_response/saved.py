@@ -36,13 +36,13 @@ class SavedEstimator:
     posterior: Posterior
     history: list[HeldOutScore]
     settings: Settings
-    # Number of levels of contexts that the answers of the fit had. The fit has either used all
-    # levels or no level: `posterior.levels` has the levels that it used.
+    # A context is a group of questions, such as a quiz. Contexts may be nested in several levels
+    # (see MODEL.md). This is the number of levels in the training answers. The fit has used either
+    # all of them or none: `posterior.levels` holds those that it used.
     n_levels: int
     # Arrays that only estimators of this class have. The keys are the names of the arrays.
     class_arrays: Arrays
-    # How the file was made, in the words of the caller who saved the estimator; "" if the caller
-    # says nothing.
+    # A note on how the file was made, which the caller gave when saving; "" if none was given.
     record: str
 
 
@@ -51,7 +51,7 @@ def write(path: Path, saved: SavedEstimator) -> None:
     posterior = saved.posterior
     settings = saved.settings
     scores = [(score.loss, score.accuracy) for score in saved.history]
-    # Two columns, even if there are no scores.
+    # The array gets the columns loss and accuracy even if there are no scores, and so no rows.
     history = np.array(scores).reshape(-1, 2)
     arrays: Arrays = {
         "format": np.array(_FORMAT),
@@ -59,17 +59,18 @@ def write(path: Path, saved: SavedEstimator) -> None:
         "estimator": np.array(saved.estimator),
         "record": np.array(saved.record),
         "n_dimensions": np.array(settings.n_dimensions),
-        # The user's setting of the guessing, a single number. The array "guessing" below has a
-        # number for each item.
+        # The guessing probability in the settings of the fit, a single number. The array "guessing"
+        # below has a number for each item.
         "guessing_setting": np.array(settings.guessing),
         "n_levels": np.array(saved.n_levels),
         "seed": np.array(settings.seed),
-        # -1 stands for None: the fit chose the number of steps.
+        # None in the settings means that the fit chooses the number of steps. The file has -1 then.
         "n_steps": np.array(-1 if settings.n_steps is None else settings.n_steps),
         "history": history,
         "guessing": posterior.guessing,
         "variance": posterior.variance,
-        # The effects of contexts that are the same for all students.
+        # A shared effect of a context is the same for all students. The effects on single students
+        # are added below, as effects_0, effects_1 and so on.
         "shared_mean": posterior.shared.mean,
         "shared_variance": posterior.shared.variance,
         "shared_prior": posterior.shared.prior,
@@ -108,9 +109,9 @@ def _lacks(path: Path, name: object) -> InputError:
 def restore(
     path: Path, content: SavedEstimator, from_saved: Callable[[SavedEstimator], Estimator]
 ) -> Estimator:
-    """Return the estimator that `from_saved` makes of the content of the file `path`.
+    """Call `from_saved` to turn the content of the file `path` into an estimator.
 
-    Raises `InputError` if the file lacks an array that only estimators of its class have.
+    Raises `InputError` if the file lacks an array that the estimator's class needs.
     """
     try:
         return from_saved(content)
@@ -123,7 +124,7 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
 
     Raises `KeyError` if an array is missing.
     """
-    # `write` writes −1 for None, which means that the fit chooses the number of steps.
+    # None means that the fit chooses the number of steps. `write` writes −1 in its place.
     n_steps = int(arrays["n_steps"])
     settings = Settings(
         n_dimensions=int(arrays["n_dimensions"]),
@@ -133,8 +134,8 @@ def _from_arrays(arrays: Arrays) -> SavedEstimator:
         log_event=ignore_event,
     )
     history = [HeldOutScore(*score) for score in arrays["history"].tolist()]
-    # The number of levels of contexts that the fit has used: all levels that its answers had
-    # (`n_levels` in the file), or 0. The variances of effects have a row for each used level.
+    # The number of levels of contexts that the fit has used: all levels of its answers (`n_levels`
+    # in the file), or 0. The array "variance" has a row for each used level.
     n_used_levels = len(arrays["variance"])
     posterior = Posterior(
         students=_to_gaussians("students", arrays),
@@ -199,7 +200,7 @@ def _to_gaussians(name: str, arrays: Arrays) -> Gaussians:
 
 
 def from_levels(name: str, levels: tuple[Level, ...]) -> Arrays:
-    """Return the arrays of levels of contexts, under names that begin with `name`."""
+    """Return the levels of contexts as arrays for a file; each array's name begins with `name`."""
     arrays: Arrays = {}
     for number, level in enumerate(levels):
         arrays[f"{name}_{number}_start"] = level.start
@@ -209,7 +210,7 @@ def from_levels(name: str, levels: tuple[Level, ...]) -> Arrays:
 
 
 def to_levels(name: str, arrays: Arrays, n_levels: int) -> tuple[Level, ...]:
-    """Return the levels that `from_levels` has turned into arrays."""
+    """Make the levels of contexts again from the arrays that `from_levels` has returned."""
     levels = []
     for number in range(n_levels):
         start = arrays[f"{name}_{number}_start"]

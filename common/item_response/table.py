@@ -21,7 +21,8 @@ class FittedTable:
     `ItemResponse.from_table` makes it.
     """
 
-    # The estimator. Its ids are positions in `student_ids` and `question_ids`.
+    # The estimator. It knows a student or question by the position in `student_ids` or
+    # `question_ids`.
     model: "ItemResponse"
     # The ids of the students and of the questions, in the order of their first rows in the table.
     student_ids: pd.Index
@@ -91,7 +92,7 @@ def _column(table: pd.DataFrame, name: str) -> pd.Series:
 
 
 def _number(table: pd.DataFrame, name: str) -> tuple[IntArray, pd.Index]:
-    """Return the number of each row's id, and the ids in the order of these numbers."""
+    """Number the ids in a column from 0; return each row's number, and the ids in this order."""
     number, ids = pd.factorize(_column(table, name))
     if (number < 0).any():
         row = int(np.argmax(number < 0))
@@ -100,7 +101,7 @@ def _number(table: pd.DataFrame, name: str) -> tuple[IntArray, pd.Index]:
 
 
 def _find(ids: pd.Index, wanted: pd.Series) -> IntArray:
-    """Return the number of each wanted id; an unknown id gets a number that no known id has."""
+    """Return the position of each wanted id in `ids`; for an unknown id, the length of `ids`."""
     number = ids.get_indexer(pd.Index(wanted))
     return np.where(number < 0, len(ids), number)
 
