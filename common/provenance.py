@@ -57,26 +57,28 @@ class ThisRun:
     started: float = field(default_factory=time.perf_counter)
     # Whether `start_run` has started the run.
     has_begun: bool = False
-    # Whether `cli.run` will end this run. A run has no such end if a notebook calls the function
-    # `main` of a script.
+    # Whether `watching_reads`, in which `cli.run` calls a script's `main`, will end this run. If a
+    # notebook calls `main` itself, the run has no such end.
     has_end: bool = False
     # Fingerprints of the data files that the run has read. The record of every file that the script
     # writes names these data files as sources.
     sources: dict[Path, Fingerprint] = field(default_factory=dict)
-    # The result may have parts that other scripts made, such as predictions that this script
-    # averages (see `note_part`). These are the fingerprints of the files from which the parts were
-    # made. The files need not exist any more.
+    # The script's result may have parts that other scripts made, such as predictions that this
+    # script averages (see `note_part`). This maps each file that a part was made from to its
+    # fingerprint at that time. The file need not exist any more.
     sources_of_parts: dict[Path, Fingerprint] = field(default_factory=dict)
-    # For each script that made parts of the result, the fingerprints of its code (see
+    # Maps each script that made a part of the result to the fingerprints of its code (see
     # `Provenance.code_of_parts`).
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
-    # Whether every data file that Python opens for reading is noted as a source.
+    # Whether `watching_reads` is at work: every data file that Python opens for reading then
+    # becomes a source of this run.
     is_watching: bool = False
-    # The SHA-256 of each file of code that was loaded at the start; "" for a missing file.
+    # The SHA-256 of each file of the kit's code when `note_code` was called, to tell later whether
+    # the code has changed; "" for a file that could not be read.
     code_at_start: dict[Path, str] = field(default_factory=dict)
     # Whether Control-C has stopped a fit early.
     interrupted: bool = False
-    # Whether the run has read predictions whose sources are unknown.
+    # Whether the run has used predictions whose sources are not recorded.
     unknown_sources: bool = False
 
 
@@ -103,10 +105,11 @@ class Provenance:
     split: str = ""
     # The origin of the files that the script made its files from.
     origin: Origin = Origin.UNKNOWN
-    # Fingerprints of the files that the script wrote together. The keys are the names of the files.
+    # Fingerprints of the files that this record describes: the script wrote them together. The keys
+    # are the names of the files.
     files: dict[str, Fingerprint] = field(default_factory=dict)
-    # Fingerprints of the files that the script made its files from. The keys are paths relative to
-    # the folder of the record.
+    # Fingerprints of the sources, the files that the script made its files from. The keys are paths
+    # relative to the folder of the record.
     made_from: dict[str, Fingerprint] = field(default_factory=dict)
     # The fields below are missing in records of earlier versions.
     # When the files were written, in UTC: "2020-10-31T23:59:00+00:00".
@@ -115,14 +118,15 @@ class Provenance:
     interrupted: bool = False
     # Whether code changed while the script ran. Then `code` is not the code that ran.
     code_changed: bool = False
-    # Name of the model, if a notebook has given one. Otherwise it is "", and the script gives the
-    # model its name.
+    # Name that the user of a notebook has given to the model. Otherwise it is "", and the model is
+    # named after the script.
     name: str = ""
-    # Whether the files were also made from predictions whose sources are unknown.
+    # Whether `made_from` is incomplete: the files were also made from predictions whose sources are
+    # not recorded.
     unknown_sources: bool = False
-    # If the files were made from predictions of other scripts: for each of these scripts, the
-    # fingerprints of the code that made the predictions. "" stands for code that changed while the
-    # script ran.
+    # The files may be made from predictions of other scripts, for instance in a blend. This maps
+    # each of these scripts to the fingerprints of the code that made its predictions. A fingerprint
+    # is "" if the code changed while the script ran.
     code_of_parts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -138,7 +142,7 @@ class Provenance:
 
     @property
     def command(self) -> str:
-        """The command as typed in the kit's folder; a script in tools/ runs as a module."""
+        """The command line that made the files, to be typed in the kit's folder."""
         return _as_typed(self.script, flags_of(self.options))
 
     def as_json(self) -> bytes:
@@ -208,7 +212,10 @@ def this_command() -> str:
 
 
 def _as_typed(script: str, words: Sequence[str]) -> str:
-    """Return the command line that runs a script with the arguments `words`."""
+    """Return the command line that runs a script with the arguments `words`.
+
+    A script in tools/ is run as a module: ``python -m tools.NAME``.
+    """
     module = ".".join(Path(script).with_suffix("").parts)
     start = ["-m", module] if script.startswith("tools/") else [script]
     return shlex.join(["python", *start, *words])
@@ -236,7 +243,7 @@ def show_path(path: Path) -> str:
 def start_run(*, has_end: bool) -> None:
     """Start the run of a script: forget what this process has noted for earlier scripts.
 
-    `has_end` tells whether `watching_reads` will end the run.
+    `has_end` tells whether `watching_reads` will end the run, see `ThisRun.has_end`.
     """
     global RUN
     # The first script of a process uses the `RUN` that was made when this module was imported, so
@@ -249,7 +256,7 @@ def start_run(*, has_end: bool) -> None:
 
 
 def note_source(path: Path) -> None:
-    """Note that this process reads a file, so that the records of its results name this source.
+    """Note that this process has read a file: the records of its results then name it as a source.
 
     If the file changes and is read again, the fingerprint of its first content is kept.
     """
@@ -259,7 +266,7 @@ def note_source(path: Path) -> None:
 
 
 def note_part(record: Provenance | None, folder: Path) -> None:
-    """Note how a part of this process's result was made, such as predictions that it averages.
+    """Note how another script made a part of this process's result, such as predictions to average.
 
     The records of the files that this process writes then name the sources of the part. They also
     say whether these sources are unknown, and whether the fit of the part was stopped early.
@@ -307,9 +314,9 @@ def _add_hook() -> None:
 
 
 def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note a data file that is opened for reading; called for every event that Python audits.
+    """Note a data file that is opened for reading; Python calls this audit hook for many events.
 
-    The data files that this process reads while `watching_reads` runs are sources of its results.
+    The data files that this process reads within `watching_reads` are sources of its results.
     Files of Python and of installed libraries, such as sample data of scikit-learn, are no sources.
     """
     if event != "open" or not RUN.is_watching:
@@ -340,7 +347,7 @@ def _is_of_library(path: str) -> bool:
 
 
 def fingerprint_of_source(path: Path) -> Fingerprint:
-    """Return the fingerprint of a file. A file that is noted as a source is not read again."""
+    """Return the fingerprint of a file: the one that `note_source` has noted, if there is one."""
     return RUN.sources.get(path.absolute()) or fingerprint(path)
 
 
@@ -450,10 +457,10 @@ def this_process(
 
 
 def _list_sources(script: str, made_from: Sequence[Path] | None) -> dict[Path, Fingerprint]:
-    """Return the fingerprints of the files that this process has made its files from.
+    """Return the sources of the files that this process writes, with their fingerprints.
 
-    `script` is the script that runs. `made_from` names the files, if the caller knows them; see
-    `this_process`.
+    `script` is the script that runs. `made_from` holds the paths of the sources if the caller knows
+    them; see `this_process`.
     """
     if made_from is not None:
         return {path: fingerprint(path) for path in made_from}
@@ -575,8 +582,8 @@ def _read_beside(path: Path) -> Provenance | None:
 def record_path(path: Path) -> Path:
     """Return the path of the record that describes a file.
 
-    Some files share a record, such as all files of a split. If the shared record of a file exists,
-    its path is returned. Otherwise the record is the .json file with the name of the file.
+    All files of a local split, for instance, share one record. If the file has a shared record and
+    this record exists, its path is returned. Otherwise the record of x.csv is x.json beside it.
     """
     own = path.with_suffix(".json")
     shared = path.with_name(layout.RECORD_OF_FILE.get(path.name, own.name))
@@ -616,11 +623,12 @@ def _require_as_recorded(path: Path, record: Provenance) -> None:
 
 
 def origin_of(*paths: Path) -> Origin:
-    """Return the origin of files, or of what is made from all of them.
+    """Return the common origin of files: official, simulated or unknown.
 
-    For a folder, all files in it count. A file is official only if it has the checksum of an
+    A folder stands for all files in it. A file is official only if it has the checksum of an
     official file, or its record says that it was made from official files. A file is simulated if
-    its record, the marker of a data folder or its rows show this.
+    its record says so, if the marker of its data folder lists it, or if its rows are known to be
+    simulated.
     """
     files: list[Path] = []
     for path in paths:
@@ -634,10 +642,10 @@ def origin_of(*paths: Path) -> Origin:
 def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
     """Return the origin of a file, by its record, its content or its rows.
 
-    If these do not tell the origin, the origin is combined from the origins of the files that this
-    file was made from. To find these origins, the function calls itself. `seen` holds the files of
-    the calls that are not finished yet. A file in `seen` has an unknown origin: by its record and
-    those of its sources, it would be made from itself, so one of these records is damaged.
+    If these do not tell the origin, the origin is combined from the origins of the file's sources,
+    for which the function calls itself. `seen` holds the files of the calls that are not finished
+    yet. If `path` is among them, the records say that the file was made from itself. This cannot
+    be, so its origin is unknown.
     """
     if not path.is_file() or path in seen:
         return Origin.UNKNOWN
@@ -653,8 +661,8 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
         return Origin.SIMULATED
     if record is None:
         return Origin.UNKNOWN
-    # The origin of the sources was unknown when the record was written, but it may be known now. So
-    # find the origin of each source again.
+    # When the record was written, the origin of the file's sources was unknown. It may be known
+    # now, so find the origin of each source again.
     origins = []
     for name, recorded_fingerprint in record.made_from.items():
         source = path.parent / name

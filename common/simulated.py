@@ -33,8 +33,8 @@ def place_simulated(
         If a folder holds a file that is not simulated, or another process simulates there.
     """
     partial = writing.partial_beside(data_dir / "simulation")
-    # The name holds the id of this process. A killed process with the same id, in another
-    # container, may have left the folder.
+    # The folder's name holds the id of this process. Yet the folder may exist already: a process
+    # with the same id, which ran in another container and was killed, may have left it.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
@@ -89,7 +89,7 @@ def _replace_files(
     """
     targets = set()
     for path in new_paths:
-        # The new file keeps its path in the folder.
+        # The file gets the same path in the data folder as it has in `partial`.
         target = data_dir / path.relative_to(partial)
         target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(target)

@@ -35,8 +35,8 @@ class Published(NamedTuple):
 
     task: int
     phase: str
-    # A phrase that a result's rules must contain, so that the result can be compared with this
-    # score (task 4). The empty phrase fits any rules.
+    # A result can be compared with this published score only if the result's rules contain this
+    # phrase (task 4). All rules contain the empty phrase.
     rules: str
     # Who reached the score.
     name: str
@@ -55,8 +55,8 @@ PUBLISHED = (
 )
 # Tables are sorted by the origin of their answers, in this order.
 _ORIGINS_IN_ORDER = (Origin.OFFICIAL, Origin.UNKNOWN, Origin.SIMULATED)
-# If results on the same answers name several origins, the origin that comes first here counts for
-# all of these results.
+# If results on the same answers name several origins of these answers, the one that comes first
+# here is taken for all of these results.
 _BEST_KNOWN = (Origin.OFFICIAL, Origin.SIMULATED, Origin.UNKNOWN)
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
@@ -65,7 +65,7 @@ Sources = tuple[tuple[str, str], ...]
 
 
 class Model(NamedTuple):
-    """The key of a model. All its results share this key, with any seed and version of the code."""
+    """What identifies a model: its results share this key, whatever their seed and code version."""
 
     # The model's name with its options.
     name: str
@@ -75,8 +75,8 @@ class Model(NamedTuple):
     # Reasons to doubt the score, each in a few words. `EARLIER_CODE` (the code has changed since)
     # is left out, because versions of the code are versions of one model.
     doubts: tuple[str, ...]
-    # When the score was made, if it is the score of a notebook whose user has not named the model.
-    # Otherwise empty.
+    # The time of the score, if a notebook made the score and its user has not named the model.
+    # Otherwise "".
     run: str
 
 
@@ -89,9 +89,9 @@ class RowKey(NamedTuple):
     model: Model
     # Fingerprint of the code.
     code: str
-    # None for a complete fit. Interrupted fits are not averaged, since nobody knows how much each
-    # of them has learned. So the key of an interrupted fit holds what no other result has: its
-    # position in the list of all results.
+    # None for a complete fit. An interrupted fit must not be averaged with others, since nobody
+    # knows how much it has learned. So it needs a key of its own, which holds its position in the
+    # list of results.
     position: int | None
 
 
@@ -100,8 +100,8 @@ class Row(NamedTuple):
 
     name: str
     score: float
-    # Standard deviation of the scores of all seeds or, in a cross-validation, of all folds of all
-    # seeds. None if there is only one score.
+    # Standard deviation of the scores over the seeds or, in a cross-validation, over the folds of
+    # all seeds. None if there is only one score.
     deviation: float | None = None
     n_seeds: int = 1
     seconds: float | None = None
@@ -129,7 +129,7 @@ class Row(NamedTuple):
 class Table(NamedTuple):
     """Scores on one task and phase, by the same rules. The scores in `rows` can be compared."""
 
-    # Where the answers come from.
+    # Whether the answers are official, simulated, or of unknown origin.
     origin: Origin
     title: str
     metric: str
@@ -137,19 +137,20 @@ class Table(NamedTuple):
     kind: str
     # The best score comes first.
     rows: list[Row]
-    # Scores of these models before their code was changed.
+    # Scores that these models reached on the same answers before their code was changed.
     former: list[Row]
-    # Scores on earlier answers, which were replaced by the present ones: a list for each earlier
-    # set of answers.
+    # Scores on earlier answers, which new answers have replaced since: a list for each earlier set
+    # of answers.
     earlier: list[list[Row]]
     # For task 3: the mean and the 95th percentile of the scores of random rankings. NaN for other
     # tasks.
     random_range: tuple[float, float]
-    # A sentence about the scores of random rankings; empty for other tasks.
+    # A sentence about the scores of random rankings (task 3); empty for other tasks.
     about_random: str
-    # "folds" if the rows' standard deviations are over folds, otherwise "seeds".
+    # What the rows' standard deviations are over: "folds" or "seeds".
     spread_over: str
-    # Number of scores that a later score of the same model with the same seed has replaced.
+    # Number of scores that the table leaves out, because the same model was scored again with the
+    # same seed.
     n_replaced: int
 
     @property
@@ -208,13 +209,15 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
     """Return the results, changed so that all results on the same answers name the same origin.
 
-    In older lines of the record, the origin of official answers is unknown, although newer lines on
-    the same answers name it. If results on the same answers name several origins, all of these
-    results get the origin that comes first in `_BEST_KNOWN`.
+    Earlier versions of the kit recorded only whether answers are simulated. So in their results the
+    origin of official answers is unknown, although later results on the same answers name it. If
+    results on the same answers name several origins, all of these results get the origin that comes
+    first in `_BEST_KNOWN`.
     """
     origins_by_answers: dict[str, set[Origin]] = {}
     for result in results:
-        # Without a fingerprint of its answers, a result cannot be matched with others.
+        # `data` is the fingerprint of the answers. If it is "", nobody knows which other results
+        # are on the same answers.
         if result.data:
             origins_by_answers.setdefault(result.data, set()).add(result.origin)
     changed = []
@@ -236,13 +239,14 @@ def make_table(results: Sequence[Result]) -> Table:
     results_by_answers: dict[str, list[Result]] = {}
     for result in results:
         results_by_answers.setdefault(result.data, []).append(result)
-    # Sort the groups by the time of their latest result. The last group is on the present answers.
+    # A group holds the results on one set of answers. Sort the groups by the time of their latest
+    # result. The answers of the last group count as the present answers.
     by_latest_time = sorted(results_by_answers.values(), key=lambda group: group[-1].time)
     *groups_on_earlier_answers, current = by_latest_time
     latest = current[-1]
     models, former = model_rows(current)
-    # The models' present code gives the rows `models`, and former code the rows `former`. A row
-    # averages the latest result of each seed; all other results have been replaced.
+    # Each row averages the latest result of each seed. All results that are not averaged in any row
+    # have been replaced by later ones.
     n_averaged = sum(row.n_seeds for row in [*models, *former])
     rows = models + published_rows(latest)
     default_metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
@@ -251,7 +255,7 @@ def make_table(results: Sequence[Result]) -> Table:
     for group in groups_on_earlier_answers:
         group_models, group_former = model_rows(group)
         earlier_rows.append(group_models + group_former)
-    # In task 3, which scores random rankings reach, to compare the models with.
+    # In task 3, the models are compared with random rankings: the range of the scores of these.
     random_range = random_range_of(latest)
     return Table(
         origin=latest.origin,
@@ -272,8 +276,8 @@ def published_rows(result: Result) -> list[Row]:
     """Return the published scores that a result on official answers can be compared with."""
     rows = []
     for published in PUBLISHED:
-        # The rules of the result must contain `published.rules`, a phrase such as "targets may be
-        # asked".
+        # The published score was reached under the rules `published.rules`, a phrase such as
+        # "targets may be asked". It is comparable only if the rules of the result contain it.
         is_official = result.origin is Origin.OFFICIAL
         is_same_test = (published.task, published.phase) == (result.task, result.phase)
         if is_same_test and is_official and published.rules in result.rules:
@@ -316,7 +320,7 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     for position, result in enumerate(results):
         model = model_of(result)
         is_interrupted = INTERRUPTED in result.doubts
-        # The position makes the key of an interrupted fit different from all other keys.
+        # With its position, the key of an interrupted fit differs from all other keys.
         key = RowKey(model, result.code, position if is_interrupted else None)
         latest_of_model[model] = result
         latest_of_row[key] = result
@@ -331,14 +335,14 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
         model = key.model
         latest = latest_of_row[key]
         is_current = key.code == latest_of_model[model].code
-        # `latest.doubts` may include the doubt that the code has changed since; `model.doubts`
-        # never does. Rows of former code do not need this doubt: the page lists them under the
-        # title "Scores of earlier code".
+        # `latest.doubts` may say that the code has changed since; `model.doubts` never says it.
+        # Rows of former code need not say it, because the page lists them under the title "Scores
+        # of earlier code".
         doubts = latest.doubts if is_current else model.doubts
         details = [*doubts, *details_by_model[model]]
         is_interrupted = key.position is not None
         if is_interrupted and n_rows_of_model[model] > 1:
-            # The model has more than one row: the time tells them apart.
+            # The model has several rows with the same label: the time tells them apart.
             details.append(provenance.to_minute(latest.time))
         label = f"{model.name} ({'; '.join(details)})" if details else model.name
         row = model_row(label, list(by_seed.values()))
@@ -352,11 +356,11 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
 
 def model_of(result: Result) -> Model:
-    """Return the key of the model that a result belongs to.
+    """Return the model that a result belongs to.
 
-    Two results belong to one model if they have the same name with the same options, the same
-    script, the same source files and the same reasons to doubt the score. One reason is ignored
-    here: that the code has changed since. Versions of the code are versions of one model.
+    Two results belong to one model if they agree in name, options, script, source files and the
+    reasons to doubt the score. One reason is ignored here: that the code has changed since. For
+    code before and after a change counts as versions of one model.
     """
     # A notebook's model is called after the notebook if its user has given it no name. Such a
     # notebook may have held any model. So each of its scores counts as a model of its own, and the
@@ -426,8 +430,8 @@ def describe_sources(
     own_sources = dict(learned_from)
     described = []
     for name, digest in own_sources.items():
-        # The fingerprints of this file in all models. None stands for a model whose sources lack
-        # the file.
+        # The different fingerprints that this file has among the sources of the models. None is in
+        # the set if some model has not learned from the file.
         digests = {sources.get(name) for sources in known_sources}
         has_several_versions = len(digests - {None}) > 1
         some_model_lacks_file = None in digests
@@ -445,8 +449,8 @@ def describe_sources(
 def model_row(name: str, results: Sequence[Result]) -> Row:
     """Return the row of a model. `results` holds one result for each seed, all of one phase."""
     scores = [result.score for result in results]
-    # The standard deviation is over the seeds or, in a cross-validation, over all folds of all
-    # seeds. The parts of a result of a cross-validation are its folds.
+    # The standard deviation is over the seeds or, in a cross-validation, over the folds of all
+    # seeds: there, `result.parts` holds the score of each fold.
     scores_for_deviation = scores
     if results[0].phase == CROSS_VALIDATION:
         scores_for_deviation = []
@@ -468,10 +472,10 @@ def model_row(name: str, results: Sequence[Result]) -> Row:
 def as_text(tables: Sequence[Table]) -> str:
     """Return the tables as aligned text; a long name continues on the next line.
 
-    The text shows the scores of each model's present code on the present answers. Scores before the
-    code was changed (``table.former``), and scores on answers that have been replaced since
-    (``table.earlier``), are only counted: the HTML page shows them. Scores that a later score of
-    the same model and seed has replaced (``table.n_replaced``) are counted too.
+    The text shows the scores of each model's present code on the present answers. Scores of former
+    code (``table.former``) and scores on earlier answers (``table.earlier``) are only counted: the
+    HTML page shows them. Scores that were replaced when the same model was scored again with the
+    same seed (``table.n_replaced``) are counted too.
     """
     widths = column_widths(tables)
     lines = []
@@ -552,8 +556,11 @@ def as_page(tables: Sequence[Table]) -> str:
 
 
 def draw(table: Table) -> pages.Html:
-    """Return the chart of a table. Published scores are marks, without an interval."""
-    # The best score comes first. The best score that is not a published one is highlighted.
+    """Return the chart of a table: a dot with an interval for each model's score.
+
+    A published score is drawn as a mark instead, without an interval.
+    """
+    # The rows begin with the best score. Highlight the best score that is not a published one.
     best = next((row for row in table.rows if not row.is_published), None)
     dots = []
     for row in table.rows:

@@ -75,8 +75,8 @@ class _Simulation:
 def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
     """Return the metadata files that belong to other data than the answers.
 
-    There are three cases: the answers and the metadata come from different simulations, only the
-    metadata are simulated, or only the answers are simulated.
+    This is so in three cases: the answers and the metadata come from different simulations, only
+    the metadata are simulated, or only the answers are. `reference` is the file of the answers.
     """
     simulations = _find_simulations(reference, metadata)
     answers_are_simulated = provenance.origin_of(reference) is Origin.SIMULATED
@@ -102,7 +102,8 @@ def _is_foreign(
         Whether the answers are simulated; the simulation that wrote them need not be known.
     """
     fingerprint = provenance.fingerprint_of_source(path)
-    # The known simulations that wrote the metadata file; several markers may list it.
+    # The known simulations that wrote the metadata file. There may be several, since several
+    # markers may list the same file.
     writers = [simulation for simulation in simulations if simulation.wrote(path, fingerprint)]
     if not writers:
         # The file is real, or it comes from an unknown simulation. In both cases, it does not
@@ -114,9 +115,9 @@ def _is_foreign(
     another_wrote_answers = any(simulation.wrote_answers for simulation in simulations)
     if another_wrote_answers:
         return True
-    # It is not known which simulation wrote the answers, if any. If the answers are simulated, it
-    # may be the one that wrote the metadata, so they do not count as foreign. Simulated metadata do
-    # not belong to real answers.
+    # No known simulation wrote the answers. If the answers are simulated nevertheless, the
+    # simulation that wrote the metadata may have written them too: give them the benefit of the
+    # doubt. If the answers are real, the simulated metadata do not belong to them.
     return not answers_are_simulated
 
 
@@ -140,7 +141,7 @@ def _find_simulations(reference: Path, metadata: Sequence[Path]) -> list[_Simula
 
 
 def _holds_answers(path: Path) -> bool:
-    """Return whether a file has columns of students and questions."""
+    """Return whether a file holds answers: a CSV file with the columns UserId and QuestionId."""
     if path.suffix != ".csv" or path.name in NAMES or not path.is_file():
         return False
     try:

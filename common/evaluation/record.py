@@ -45,12 +45,13 @@ class Evaluation:
     # Settings as text, such as the folds, the set of labels, or how unclear rules of the challenge
     # were interpreted (task 4). Two scores can be compared only if their settings are equal.
     rules: str = ""
-    # Further figures by name: the share right of each true value (tasks 1, 2), the agreement with
-    # each expert (task 3), the accuracy with each mask (task 4) or on each fold. For a related
-    # challenge, its other measures.
+    # Further scores by their names. Tasks 1 and 2: for each true value, the share of its answers
+    # that were predicted right. Task 3: the agreement with each expert. Task 4: the accuracy with
+    # each mask. In a cross-validation: the score on each fold. In a related challenge: its other
+    # measures.
     parts: Mapping[str, float] = field(default_factory=dict)
-    # Seconds to fit and predict, in task 4 to ask and predict. If it is None, the record that lies
-    # beside the submission gives the seconds.
+    # Seconds that the model took to fit and predict; in task 4, to ask and predict. None if the
+    # record beside the submission says it.
     seconds: float | None = None
     # Titles and texts that the page shows at its top.
     facts: Sequence[tuple[str, str]] = ()
@@ -59,11 +60,12 @@ class Evaluation:
     # The files that the true answers were made from. If no record beside `reference` says whether
     # the answers are official or simulated, these files decide it.
     made_from: Sequence[Path] = ()
-    # How the model was trained. In task 4, this is the record of the entry's weights; in a
-    # cross-validation, it is the record of all submissions. If it is None, the record beside the
-    # submission is used.
+    # How the model was trained: in task 4, the record of the entry's weights; in a
+    # cross-validation, one record for the fits on all folds. If it is None, the record that lies
+    # beside the submission is read.
     training: Provenance | None = None
-    # Fingerprint of the code of the entry, or of the cross-validated model.
+    # Fingerprint of the code of an entry of task 4, or of a cross-validated model. If it is "", the
+    # record of the training gives the fingerprint.
     code: str = ""
     outcomes: Outcomes | None = None
     # Short name of the metric, such as "token F1", if it differs from the task's metric.
@@ -98,12 +100,12 @@ class Result:
     submission: str
     # The kit's revision, as `git describe` names it.
     revision: str | None
-    # Fingerprint of the true answers. Only scores with the same fingerprint can be compared.
+    # Fingerprint of the true answers. Two scores can be compared only if it is the same.
     data: str
-    # Where the true answers come from.
+    # Whether the true answers are official, simulated, or of unknown origin.
     origin: Origin
     # The fields below are missing in lines that earlier versions of the kit have written.
-    # Fingerprint of the entry's code. Only scores of the same code are averaged over seeds.
+    # Fingerprint of the model's code. Only scores of the same code are averaged over seeds.
     code: str = ""
     # Peak memory in bytes until the submission was made.
     memory: int | None = None
@@ -129,14 +131,18 @@ class Result:
         words = [self.model]
         # `flags_of` returns the options as words of a command line: ["--n_dimensions", "4"].
         for word in provenance.flags_of(shown):
-            # The options of `tools.blend` name files of probabilities: leave out folder and suffix.
+            # A blend's options name the files that it blends. Show such a file without its folder
+            # and suffix.
             is_file = word.endswith(".parquet")
             words.append(Path(word).stem if is_file else word)
         return " ".join(words)
 
 
 def append_result(output_dir: Path, evaluation: Evaluation) -> None:
-    """Append a score to the record of a folder, and keep its outcomes in a file near the record."""
+    """Append a score to the record for the folder `output_dir`.
+
+    The outcomes (which answers were predicted right) go into a file of their own near the record.
+    """
     path = results_path(output_dir)
     outcomes_name = ""
     if evaluation.outcomes is not None:
@@ -154,11 +160,11 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     submission = evaluation.submission
     # How the submission was made; None if there is no record.
     training = evaluation.training or provenance.read(submission)
-    # Equal to `training`, but if there is no record, this is a record with empty fields.
+    # `training` or, if it is None, a record with empty fields in its place.
     training_or_empty = training or Provenance(script="", options={}, seconds=0)
 
-    # In task 4, the record names only the script that trained the weights. So the model has the
-    # name of the entry.
+    # In task 4, the record names the script that trained the weights, not the entry that uses them.
+    # So there the model gets the name of the entry's folder or zip.
     is_named_after_script = training is not None and evaluation.task != TASK_4.number
     if is_named_after_script:
         model = training_or_empty.model
@@ -172,7 +178,8 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     seconds = evaluation.seconds
     if seconds is None and training is not None:
         seconds = training.seconds
-    # The rules of the game (task 4) and the split of a cross-validation; "" for none.
+    # How unclear rules were interpreted (task 4), and the folds of a cross-validation; each is ""
+    # if there is none.
     rules_and_split = (evaluation.rules, training_or_empty.split)
     return Result(
         time=provenance.now(),
