@@ -153,7 +153,7 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
     # Sort the ids of the parents together with the other columns.
     tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
     sorted_parent_id = tree.pop("parent_id").to_numpy()
-    # Sorting has changed the rows of the subjects, so find the rows of the parents again.
+    # Sorting has changed the row numbers of the subjects, so find the rows of the parents again.
     parent = find_rows(tree["SubjectId"].to_numpy(), sorted_parent_id)
     return tree.assign(parent=parent)
 

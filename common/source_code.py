@@ -36,8 +36,8 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
     files: set[Path] = set()
     for statement in _import_statements(content):
         if isinstance(statement, ast.ImportFrom) and statement.level > 0:
-            # A relative import begins with dots, whose number is `level`. One dot is the folder of
-            # the file, `path.parents[0]`; two dots are the folder around it, and so on.
+            # A relative import begins with `level` dots. One dot stands for the folder of the
+            # importing file, `path.parents[0]`; two dots stand for the folder around it, and so on.
             folders = [path.parents[statement.level - 1]]
         else:
             folders = [path.parent, layout.ROOT]

@@ -112,7 +112,7 @@ class Bundle:
 
     @property
     def main_column(self) -> Column:
-        """The column that decides the rank. A submission without a score in it has failed."""
+        """The column whose scores decide the ranks. A submission without this score has failed."""
         return self.columns[0]
 
 
@@ -282,7 +282,8 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
             return _run_steps(predicting_app, scoring_app, task, bundle, time_limit)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
-            # Participants read the message: remove the folders of this machine from it.
+            # The participants will read this message. Remove from it the paths of folders on the
+            # organiser's machine.
             for private_folder in (submission.parent, unpacked):
                 fault = without_folder(fault, private_folder)
             return Result({}, fault)
@@ -337,9 +338,9 @@ def _run_steps(
 def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
     """Run the ingestion program of a task, if the task has one.
 
-    `app` stands for the program's folder ``/app`` on the platform. Afterwards, the output folder in
-    `app` holds the files of the submission, the files that the program has written, and the file
-    in which the platform writes exit codes.
+    `app` is the folder on this machine that takes the place of ``/app`` on the platform. When the
+    program has ended, the folder `output` in it holds the files of the submission, the files that
+    the program has written, and a file of exit codes, such as the platform writes.
     """
     # The platform gives this name to the folder of the submission.
     submission = app / "ingested_program"
@@ -378,7 +379,8 @@ def _run_program(app: Path, time_limit: int) -> ProgramRun:
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     temporary = app.parent / "tmp"
     temporary.mkdir()
-    # RUN_LOCALLY lets the scoring program score at any time, even before the phase begins.
+    # On the platform, the scoring program refuses to score before the phase begins. With
+    # RUN_LOCALLY, it scores at any time.
     environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
     try:
         exit_code, lines = script_runs.run_to_end(

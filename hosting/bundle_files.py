@@ -117,7 +117,8 @@ def write_for_platform(
     Parameters
     ----------
     data_dir
-        A folder laid out like `data/`, with the answers of both phases.
+        A folder laid out like the kit's `data/`, with the answers of the public and the private
+        phase.
     templates
         The folder of the submission templates.
     bundle

@@ -35,9 +35,11 @@ import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
-# Index of the task in the row of a file that is no valid zip: such a file belongs to no task.
+# In a table of attempts, this number stands for "no task": the file is no valid zip, so nobody
+# knows which task it is for.
 NO_TASK = -1
-# Columns of a table of attempts, besides the scores. An attempt is a submission to one task.
+# The columns of a table of attempts before the columns of scores. An attempt is a submission to one
+# task.
 _ATTEMPT_COLUMNS = ("team", "file", "submitted", "task", "fault", "details")
 
 # The platform rounds scores to this many decimal places.
@@ -109,11 +111,11 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
 
 
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
-    """Return the best attempt of every team at each task, ranked as the platform does.
+    """Return the best attempt of every team at each task, ranked as the platform ranks them.
 
-    Attempts are ordered by the columns of the leaderboard, then by time. In every column, a missing
-    value ranks below all values. See `get_submissions` in the platform's
-    api/serializers/leaderboards.py.
+    Attempts are ordered by the first column of scores, ties by the second column and so on, at last
+    by time. In every column, a missing score ranks below all scores. The platform's code for this
+    is `get_submissions` in api/serializers/leaderboards.py.
 
     Two columns are added: `rank`, and `submissions`, the number of the team's scored attempts at
     the task.
@@ -126,10 +128,10 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     rounded[keys] = scored[keys].round(_DECIMALS)
     by = ["task", *keys, "submitted", "file"]
     best_first = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
-    # Keep the first attempt of each team at each task, which is the best.
+    # For each task and team, keep only the first attempt, which is the best.
     best = scored.loc[best_first].drop_duplicates(["task", "team"])
-    # `best` lists the teams of each task from the best to the worst, so a team's position among
-    # them is its rank.
+    # `best` lists the teams of each task from the best to the worst. So the rank of a team is its
+    # position in this list.
     rank = best.groupby("task").cumcount() + 1
     # For each scored attempt: the number of scored attempts of the same team at the same task.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
@@ -144,7 +146,7 @@ def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
     texts = {}
     for column in bundle.columns:
         scores = board[column.key]
-        # With four decimals, the format string is "{:.4f}".
+        # `precision` is the number of decimals. If it is 4, the format string is "{:.4f}".
         as_text = f"{{:.{column.precision}f}}".format
         texts[column.key] = scores.map(as_text).where(scores.notna(), "")
     return pd.DataFrame(texts)
@@ -156,7 +158,7 @@ def quote_formula(text: str) -> str:
 
 
 def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
-    """Return the content of leaderboard.csv: a row for each team and task."""
+    """Return the table to be written as leaderboard.csv: a row for each team and task."""
     table = boards.assign(phase=phase)
     table["task"] = [bundle.tasks[index].number for index in boards["task"]]
     table["time"] = [time.isoformat(timespec="seconds") for time in boards["submitted"]]
@@ -205,11 +207,12 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
 
 
 def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
-    """Return what the template `leaderboard.html` shows about a task's leaderboard."""
+    """Return the values that the HTML template `leaderboard.html` shows for one task."""
     # `texts` has a row for each team, and a column for each column of the leaderboard.
     texts = _score_texts(bundle, board)
-    # The page shows the main score and its standard error. All other scores go into a second table,
-    # which a reader has to open. The second table leaves out columns without any score.
+    # The first table of the page shows the main score and its standard error. The other scores go
+    # into a second table, which stays closed until a reader opens it. It leaves out columns without
+    # any score.
     other_columns = []
     for column in bundle.columns[1:]:
         if column.key != _STANDARD_ERROR and texts[column.key].any():
@@ -285,11 +288,11 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
 
 
 def _publish_leaderboard(site: Path, phase: str, folder: Path) -> None:
-    """Copy a leaderboard to a web site, and the pages that explain its scores."""
+    """Copy the leaderboard of a phase, and the pages that explain its scores, to a web site."""
     (site / "details").mkdir(parents=True, exist_ok=True)
     board = (folder / "leaderboard.html").read_text(encoding="utf-8")
-    # `run_locally.py` makes the name of a score's page from hexadecimal digests and the task's
-    # index.
+    # Each score on the leaderboard has a link to the page that explains it. The name of this page
+    # consists of hexadecimal digits and underscores (see `run_locally.py`).
     for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
         shutil.copyfile(folder / name, site / name)
     for suffix in ("html", "csv"):
@@ -310,12 +313,13 @@ def to_html(markdown: str) -> str:
 def _block_to_html(block: str) -> str:
     """Convert a block of Markdown, which has no empty line, to HTML."""
     lines = block.splitlines()
-    # A heading, a list or a paragraph is made from this one line of HTML. Preformatted text and
-    # tables are made from `lines`, because their line breaks matter.
+    # Line breaks do not matter in headings, lists and paragraphs. They are made from `html`, which
+    # is the whole block as one line. Preformatted text and tables are made from `lines`.
     html = _line_to_html(" ".join(line.strip() for line in lines))
     heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", html)
     if heading:
-        # The site's page has a title of level 1 above the text: the headings go one level down.
+        # Above the text, the web page has a heading of level 1, the title of the competition. So
+        # move the headings of the text one level down.
         level = len(heading["marks"]) + 1
         return f"<h{level}>{heading['title']}</h{level}>"
     if all(line.startswith("    ") for line in lines):

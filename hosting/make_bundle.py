@@ -52,9 +52,10 @@ _WEEKS = 12
 class Source:
     """The answers that the bundles are made of."""
 
-    # A folder laid out like `data/`, with the answers of both phases.
+    # A folder laid out like the kit's `data/`. It holds the answers of the public phase and of the
+    # private one.
     data_dir: Path
-    # Notes about the answers, to be printed for the organiser.
+    # Sentences about the answers that are printed for the organiser.
     notes: list[str]
 
 
@@ -205,17 +206,18 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
     write_for_participants(data_dir, templates, bundle, plan)
     competition.write(bundle, plan, describe_public(data_dir, plan.tasks))
     organiser_dir = private / competition.ORGANISER_DIR
-    # The simulation knows the true probabilities, so the marker file of simulated data states the
+    # A simulation knows the true probabilities of its answers. So its marker file states the
     # accuracy that the best possible model can be expected to reach. The organiser gets this
-    # number, unless other files have replaced all simulated files.
+    # number, unless none of the simulated files is left in the folder.
     marker = fingerprints.read_marker(data_dir)
     if marker and fingerprints.simulated_files(data_dir):
         best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}
         writing.write_files(
             {organiser_dir / "best_possible.json": json.dumps(best_possible, indent=1) + "\n"}
         )
-    # With the organiser's own answers, `own_answers` has replaced ids by numbers. It has written
-    # lists that give the id in the organiser's file for each number.
+    # If the bundle is made from the organiser's own file of answers, the module `own_answers` has
+    # replaced the ids in it by numbers. It has also written lists that say which id each number
+    # stands for. They go into the private part.
     id_lists = data_dir / competition.ORGANISER_DIR
     if id_lists.is_dir():
         shutil.copytree(id_lists, organiser_dir, dirs_exist_ok=True)
@@ -312,7 +314,8 @@ def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
     n_private_days = options.final_days
     try:
         end = options.end or start + timedelta(weeks=_WEEKS)
-        # If the competition has the earliest end, the public phase lasts only one day, the first.
+        # The public phase needs at least one day, the first. The private phase takes the
+        # `n_private_days` days after it.
         earliest_end = start + timedelta(days=n_private_days)
     except OverflowError:
         expected = f"expected an end before the year {date.max.year}"
@@ -400,8 +403,8 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
     notes = []
     origin = provenance.origin_of(*answers)
     if origin is not Origin.OFFICIAL:
-        # With --official, the pages of the competition tell participants that the answers are
-        # official. A note warns the organiser that this does not hold here.
+        # With --official, the pages of the competition tell participants that the answers are the
+        # official ones. Here they are not, so warn the organiser by a note.
         notes.append(
             f"{cli.show(data_dir)} holds {origin.answers}, not the official ones that the "
             "pages describe: this bundle is for trying only"

@@ -68,7 +68,7 @@ class Submission:
         """
         raise NotImplementedError
 
-    # The published evaluators call the method `select_feature`.
+    # The evaluators that the organisers published call this method `select_feature`.
     select_feature = select_questions
 
     def update_model(

@@ -78,7 +78,8 @@ class PartialVAE(nn.Module):
         self.loading = nn.Parameter(loading)
         self.loading_slope = nn.Parameter(torch.zeros(k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), k))
-        # Scores and raw precisions have two rows: one for a wrong answer, one for a right answer.
+        # The encoder's scores and raw precisions of a question have two rows: the first for a wrong
+        # answer, the second for a right one.
         self.score = nn.Parameter(0.1 * torch.randn(2, k))
         self.own_score = nn.Parameter(torch.zeros(len(logit), 2, k))
         # At the start, an answer has little influence on q(z): its precision is
@@ -89,10 +90,11 @@ class PartialVAE(nn.Module):
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean and the variance of z for each of S students, both with shape (S, k).
 
-        Every answer is a measurement of z: it has k precisions and k scores, one for each element
-        of z. A score is the precision times the measured value. z has the mean 0 and the precision
-        1 before any answer. So its precision is 1 plus the sum of the answers' precisions, and its
-        mean is the sum of the scores times the variance (Bayes' rule for Gaussians).
+        Every answer counts as a noisy measurement of z. For each of the k elements of z, it has a
+        precision (1 / variance of the noise) and a score (precision times measured value). Before
+        any answer, z has the mean 0 and the precision 1. So by Bayes' rule for Gaussians, its
+        precision is 1 plus the sum of the answers' precisions, and its mean is the sum of their
+        scores, divided by its precision.
 
         Parameters
         ----------
@@ -104,14 +106,15 @@ class PartialVAE(nn.Module):
         shown
             1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
-        # `score` and `precision` have the shape (questions, 2, k): for each question, a row for a
-        # wrong answer, then a row for a right answer. softplus makes the precisions positive.
+        # `score` and `precision` have the shape (questions, 2, k): for each question, the k numbers
+        # of a wrong answer, then those of a right answer. softplus makes the precisions positive.
         score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
-        # Row 2 · question + is_correct of the table holds the k scores, then the k precisions.
+        # In `table`, the row with the number 2 · question + is_correct holds the k scores and then
+        # the k precisions of such an answer. `answer` holds these numbers.
         table = torch.cat([score, precision], dim=2).flatten(0, 1)
-        # `embedding_bag` adds up the rows of the table that belong to the answers of each student.
-        # It needs the position at which each student's answers begin.
+        # `embedding_bag` looks up the rows of each student's answers and adds them up. It needs the
+        # position at which each student's answers begin in `answer`.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
@@ -124,14 +127,14 @@ class PartialVAE(nn.Module):
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return the logit of a correct answer for each pair of a student and a question.
 
-        The logit is intercept + easiness + loading · z. The loading of a question is the sum of a
-        part that all questions share, a part that depends on the easiness, and a part of its own.
+        The logit is intercept + easiness + loading · z, where easiness and loading are those of the
+        question. The loading is the sum of three parts: one that all questions share,
+        `loading_slope` times the easiness, and one of the question's own.
 
         `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
         each pair's student, `question` the number of each pair's question.
         """
-        # `loading` has the shape (questions, k): the easiness of each question multiplies the k
-        # slopes.
+        # The loadings of all questions, shape (questions, k).
         loading = self.loading + self.easiness[:, None] * self.loading_slope + self.own_loading
         # Multiply the k loadings of the pair's question by the z of the pair's student.
         # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a

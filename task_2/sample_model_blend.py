@@ -41,10 +41,14 @@ N_FITS = {"gradient_boosting": 3, "item_response": 1, "partial_vae": 1}
 
 
 def list_commands(name: str, seed: int) -> list[Command]:
-    """Return a command for each fit of a model: a script of this folder, and its flags."""
+    """Return the commands that fit a model, each with another seed: a script and its flags.
+
+    `name` is the name of the model, and `seed` is the seed of the blend.
+    """
     script = Path(__file__).with_name(f"sample_model_{name}.py")
     n_fits = N_FITS[name]
-    # No two fits of a model have the same seed, not even fits of blends with different `seed`.
+    # Fit i gets the seed n_fits · seed + i. So two fits of a model never share a seed, not even if
+    # they belong to blends with different `seed`.
     return [(script, ["--seed", str(n_fits * seed + i)]) for i in range(n_fits)]
 
 
@@ -65,9 +69,9 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
-    # The names of the models; by default, all models that have a number of fits.
+    # The names of the models to blend: those given with --models, or all models in `N_FITS`.
     models = options.models or list(N_FITS)
-    # For each model, a list of commands: each fits the model with another seed.
+    # For each model, a list of commands. Each command fits the model with another seed.
     commands = [list_commands(name, options.seed) for name in models]
 
     # ---- The model: replace this block by your own. -------------------------------------------

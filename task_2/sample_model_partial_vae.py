@@ -82,12 +82,13 @@ class PartialVAE(nn.Module):
         super().__init__()
         n_questions, n = counts.shape
         self.n_categories = n
-        # Whether each question lacks each category, shape (questions, K).
+        # A question with fewer than K options lacks the last categories. `is_missing` is True for
+        # these, shape (questions, K).
         self.is_missing = torch.arange(self.n_categories) >= n_options[:, None]
         self.some_are_missing = bool(self.is_missing.any())
         # At the start, a student with z = 0 chooses each category as often as all students do.
-        # `intercept` is the mean of these logits over the questions, and `popularity` is the
-        # difference of each question's logits from this mean.
+        # `logit` holds the logits that do this. `intercept` is their mean over the questions, and
+        # `popularity` is each question's difference from this mean.
         logit = torch.log((counts + 1) / (counts + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
@@ -105,9 +106,9 @@ class PartialVAE(nn.Module):
         self.loading_slope = nn.Parameter(torch.zeros(n, k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(n_questions, n, k))
 
-        # The encoder: a score is score + own_score, a precision is softplus(raw_precision +
+        # The encoder: a score is score + own_score, and a precision is softplus(raw_precision +
         # own_raw_precision), which is above 0. At the start, an answer has little influence on
-        # q(z): its precision is softplus(-2) = 0.13, that of the prior is 1.
+        # q(z): its precision is softplus(-2) = 0.13, and that of the prior is 1.
         self.score = nn.Parameter(0.1 * torch.randn(n, k))
         self.own_score = nn.Parameter(torch.zeros(n_questions, n, k))
         self.raw_precision = nn.Parameter(torch.full((n, k), -2.0))
@@ -116,10 +117,11 @@ class PartialVAE(nn.Module):
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean and the variance of z for each of S students, both with shape (S, k).
 
-        Every answer is a measurement of z: it has k precisions and k scores, one for each element
-        of z. A score is the precision times the measured value. z has the mean 0 and the precision
-        1 before any answer. So its precision is 1 plus the sum of the answers' precisions, and its
-        mean is the sum of the scores times the variance (Bayes' rule for Gaussians).
+        Every answer counts as a noisy measurement of z. For each of the k elements of z, it has a
+        precision (1 / variance of the noise) and a score (precision times measured value). Before
+        any answer, z has the mean 0 and the precision 1. So by Bayes' rule for Gaussians, its
+        precision is 1 plus the sum of the answers' precisions, and its mean is the sum of their
+        scores, divided by its precision.
 
         Parameters
         ----------
@@ -131,14 +133,15 @@ class PartialVAE(nn.Module):
         shown
             1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
-        # `score` and `precision` have the shape (questions, K, k): for each question, a row for
-        # each category. softplus makes the precisions positive.
+        # `score` and `precision` have the shape (questions, K, k): for each question and category,
+        # k numbers. softplus makes the precisions positive.
         score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
-        # Row K · question + category of the table holds the k scores, then the k precisions.
+        # In `table`, the row with the number K · question + category holds the k scores and then
+        # the k precisions of such an answer. `answer` holds these numbers.
         table = torch.cat([score, precision], dim=2).flatten(0, 1)
-        # `embedding_bag` adds up the rows of the table that belong to the answers of each student.
-        # It needs the position at which each student's answers begin.
+        # `embedding_bag` looks up the rows of each student's answers and adds them up. It needs the
+        # position at which each student's answers begin in `answer`.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
@@ -151,16 +154,16 @@ class PartialVAE(nn.Module):
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return the logits of the categories for pairs of a student and a question.
 
-        The logit of a category is intercept + popularity + loading · z. The loading of a question
-        is the sum of a part that all questions share, a part that depends on the popularity, and a
-        part of its own.
+        The logit of a category is intercept + popularity + loading · z, where popularity and
+        loading are those of the question and the category. The loading is the sum of three parts:
+        one that all questions share, `loading_slope` times the popularity, and one of the
+        question's own.
 
         `z` holds the latent vector of each student, shape (S, k). `student` holds the row in `z` of
         each pair's student, `question` the number of each pair's question. The result has the shape
         (pairs, categories).
         """
-        # `loading` has the shape (questions, categories, k): the popularity of each question's
-        # category multiplies the k slopes of the category.
+        # The loadings of all questions and categories, shape (questions, K, k).
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
         # Multiply the k loadings of each category by the z of the pair's student.
         # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
@@ -315,8 +318,9 @@ def main() -> None:
     # The number of options of each question, 4 in the challenge, and the highest of these numbers.
     n_options = answer_options.number_by_question(answers, question, n_questions)
     most_options = answer_options.count_options(answers)
-    # The correct option of each question, from 1. If the rows of a question disagree, the last row
-    # counts. For unknown questions, it is the option chosen most often.
+    # The correct option of each question, from 1. If the answers to a question disagree about it,
+    # the last answer counts. A question without training answers gets the option that is chosen
+    # most often.
     correct_option = np.full(n_questions, answers["AnswerValue"].mode()[0], np.int8)
     correct_option[question] = answers["CorrectAnswer"]
     # Category 0 is the correct option. Categories 1, 2 and so on are the options after it, where
@@ -340,13 +344,15 @@ def main() -> None:
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logits = model.decode(z, template_student, torch.as_tensor(template_question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    # `p_category` has a column for each category. `p_option` has a column for each option. The
-    # category of an option is its distance from the correct option, modulo the number of options.
+    # `p_category` has a column for each category. Reorder the columns: `p_option` shall have a
+    # column for each option. The category of an option is its distance from the correct option,
+    # modulo the number of options.
     template_options = n_options[template_question][:, np.newaxis]
     distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
-    # If a question has fewer options than others, its last options and its last categories are
-    # missing. The model gives a missing category the probability 0. A missing option takes the
-    # missing category in the same column, and so gets the probability 0.
+    # If a question has fewer options than others, the last columns of `p_option` and `p_category`
+    # stand for options and categories that it lacks. The model gives these categories the
+    # probability 0. Each option that the question lacks takes the category in the same column, and
+    # so gets the probability 0 too.
     is_there = np.arange(most_options) < template_options
     category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)

@@ -331,7 +331,11 @@ def panel_table(
     sides_by_pair: Mapping[tuple[int, int], tuple[int, int]],
     by_expert: Mapping[str, JudgementsByPair],
 ) -> pd.DataFrame:
-    """Return a panel as the evaluation reads it: left, right, and a column for each expert.
+    """Return the judgements of several experts as a table in the form of the official panel files.
+
+    The columns left and right hold the two questions of a pair, as they were shown to the experts.
+    Each further column holds the judgements of one expert: 1 if the left question is better, 2 if
+    the right one is.
 
     `sides_by_pair` holds the left and the right question of each pair. A pair has the same key in
     `sides_by_pair` and in the judgements of each expert.

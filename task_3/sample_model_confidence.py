@@ -34,8 +34,8 @@ def main() -> None:
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
-    # The training answers, with how confident each student was in the answer: this is what the
-    # feature "mean_confidence" needs.
+    # The training answers with the students' confidence in each of them, from which the feature
+    # "mean_confidence" is computed.
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -65,9 +65,10 @@ class PartialVAE(nn.Module):
         """Set the initial parameters of the decoder and of the encoder.
 
         The decoder gives each option of a question the logit intercept + loading · z. The encoder
-        treats each answer as a measurement of the student's z. The *evidence* of an option is k
-        scores and k precisions (see the class). The loadings of a question are the sum of a part
-        that all questions share and a part of its own, and so is its evidence.
+        treats each answer as a measurement of the student's z. The k scores and k precisions of
+        such a measurement are the *evidence* of the option chosen (see the class). The loadings of
+        a question are the sum of a part that all questions share and a part of its own. So is its
+        evidence.
 
         Parameters
         ----------
@@ -98,7 +99,10 @@ class PartialVAE(nn.Module):
         self.own_evidence = nn.Parameter(torch.zeros(*share.shape, 2 * k))
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of q(z), each of shape (students, k), for one-hot answers."""
+        """Return the mean and the variance of q(z), each of shape (students, k).
+
+        `x` holds the students' answers, one-hot, shape (students, questions, options).
+        """
         score, raw_precision = (self.shared_evidence + self.own_evidence).chunk(2, dim=-1)
         precision = functional.softplus(raw_precision)
         variance = 1 / (1 + torch.einsum("sqx,qxk->sk", x, precision))
@@ -106,17 +110,20 @@ class PartialVAE(nn.Module):
         return mean, variance
 
     def decode(self, z: Tensor) -> Tensor:
-        """Return log p(x | z), shape (students, questions, options); z is (students, k)."""
+        """Return the log probability of each option, shape (students, questions, options).
+
+        `z` holds the latent vector of each student, shape (students, k).
+        """
         loading = self.shared_loading + self.own_loading
         return (self.intercept + torch.einsum("sk,qxk->sqx", z, loading)).log_softmax(dim=-1)
 
     def penalty(self) -> Tensor:
-        """Return a penalty of the questions' own parts: minus the logarithm of their prior.
+        """Return the penalty that keeps `own_loading` and `own_evidence` near 0.
 
-        The own parts of a question are the part of its loadings and the part of its evidence that
-        it does not share with other questions. Their priors are Gaussian, and constants are left
-        out. The penalty does not grow with the number of answers, so it shrinks the own parts of
-        questions with few answers most.
+        These are the parts of the loadings and of the evidence that a question does not share with
+        other questions. The penalty is minus the logarithm of their Gaussian prior density, without
+        constants. It does not grow with the number of answers. So it has the strongest effect on
+        questions with few answers.
         """
         loading_penalty = OWN_LOADING_PENALTY * self.own_loading.square().sum()
         evidence_penalty = OWN_EVIDENCE_PENALTY * self.own_evidence.square().sum()

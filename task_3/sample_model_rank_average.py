@@ -45,9 +45,10 @@ def main() -> None:
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
-        # `shrink` computes the feature of all questions in `data`, and moves values of few answers
-        # towards the mean. `feature.better` is -1 if low values are better: multiply by it, so that
-        # high values are better for every feature.
+        # `shrink` computes the feature of each question in `data`. If a value rests on few answers,
+        # `shrink` moves it towards the mean of all questions. `feature.better` is 1 if high values
+        # are better, and -1 if low values are better. Multiplied by it, high values are always
+        # better.
         value = pd.Series(feature.better * shrink(feature, data))
         # The best question gets rank 1, questions of equal value share a mean rank, NaN ranks last.
         ranks.append(value.rank(ascending=False, na_option="bottom"))

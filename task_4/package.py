@@ -58,7 +58,7 @@ def main() -> None:
             zips.write_zip_to(file, files)
         # Without the flag --more_train_data, there is one training file.
         (train,), metadata_dir = training.training_paths(options)
-        # The dry run examines training students.
+        # In the dry run, the students to be examined are those of the training file.
         setting = Setting(draft, train=train, reference=train, metadata_dir=metadata_dir)
         dry_run(read_game_flags(options, setting))
         with writing.atomic_write(output) as (file,):
@@ -68,7 +68,7 @@ def main() -> None:
     if left_out:
         print(f"left out, not needed to play: {printable(', '.join(left_out))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
-    # The record of how the weights were trained; None if it is unknown.
+    # The record that says how the package's weights were trained; None if there is no record.
     training_record = find_weights_origin(options.package).record
     if training_record is not None:
         warn_of_local(options.package, training_record)

@@ -139,10 +139,10 @@ def read_files(paths: Sequence[Path]) -> list[Probabilities]:
 def find_weights(
     files: Sequence[Probabilities], paths: sample_models.Paths, task: int
 ) -> FloatArray:
-    """Return the weight of each file, and print a table of the weights.
+    """Learn the weight of each file of probabilities, and print a table of the weights.
 
-    To learn the weights, this function runs each command that made one of the files once more, with
-    a part of the training answers held out. The weights are those that predict this part best.
+    The commands that made the files are run again, but now a part of the training answers is held
+    out. The weights are those with which the blend predicts this part best.
     """
     commands = [command_to_repeat(file, paths.train) for file in files]
     held_out = predict_held_out(commands, paths, task)
@@ -171,7 +171,7 @@ def require_one_task(files: Sequence[Probabilities]) -> None:
 
 
 def require_lengths(files: Sequence[Probabilities], n_rows: int, template: Path) -> None:
-    """Raise `InputError` unless each file has as many pairs as the template has rows."""
+    """Raise `InputError` unless each file predicts as many pairs as the template lists."""
     for file in files:
         if len(file.pairs) != n_rows:
             raise InputError(
@@ -201,11 +201,11 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
 def command_to_repeat(file: Probabilities, train: Path) -> Command:
     """Return the script that made a file of probabilities, and its flags except those for paths.
 
-    The command is repeated to find the weight of the file. `train` is the file of the training
-    answers of this blend. Raises `InputError` if the command is unknown or cannot be repeated, or
-    if the script has learned from other training answers.
+    The command will be run again to find the weight of the file. `train` is the file of the
+    training answers of this blend. Raises `InputError` if the command is unknown or cannot be
+    repeated, or if the script has learned from other training answers.
     """
-    # The error messages end with what the user can do instead.
+    # The error messages end with this advice.
     other_way = " (or give --weights: then no command runs)"
     record = file.record
     if record is None:
@@ -213,13 +213,13 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
             f"{file.path}: does not say which command made it, expected one of task "
             f"{file.task}{other_way}"
         )
-    # Check that the recorded command is safe to run, and leave out its flags for paths.
+    # This call also checks that the recorded command is safe to run: a record may have been edited.
     script, flags = script_runs.command_to_repeat(
         record, TASKS[file.task], file.path, or_else=other_way
     )
-    # Refuse probabilities by a model that has learned from other training answers: they might
-    # include answers that the blend predicts. `made_from` holds the fingerprint of each source
-    # file, by its path, which is relative to the folder of `file`.
+    # Refuse probabilities of a model that has learned from other training answers, since these
+    # might include answers that the blend predicts. `made_from` maps the path of each file that the
+    # model has read to its fingerprint. The path is relative to the folder of `file`.
     if fingerprints.fingerprint(train) not in record.made_from.values():
         learned_from = "unknown answers"
         if record.made_from:
@@ -285,9 +285,9 @@ def predict_template(
 ) -> FloatArray:
     """Let every command learn from all training answers and predict the template.
 
-    A command is a script with its flags. The files that this process writes later get a record of
-    how they were made. `note_part` notes, for this record, which files each script has learned from
-    and which code it has run.
+    A command is a script with its flags. The predictions of the scripts become parts of the blend.
+    `note_part` notes which files each script has learned from and which code it has run, for the
+    record of the blend.
 
     Returns
     -------
@@ -371,15 +371,16 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
 
         For one answer, the blend gives category c the log-probability
 
-            Σ w[f] · logs[f, c] - log Σ exp(Σ w[f] · logs[f, c']),
+            log p[c] = Σ_f w[f] · logs[f, c] - log Σ_c' exp(Σ_f w[f] · logs[f, c']),
 
-        where f are the files, w their weights, and the second term makes the probabilities p[c] sum
-        to 1. The loss of the answer is minus the log-probability of the right category. The
-        derivative of this loss by w[f] is Σ p[c] · logs[f, c] - logs[f, right category].
+        where f are the files and w their weights. The second term makes the probabilities sum to 1.
+        The loss of the answer is -log p[right category]. Its derivative by w[f] is
+
+            Σ_c p[c] · logs[f, c] - logs[f, right category].
         """
         log_blended = log_blend(logs, weights)
         p = np.exp(log_blended)
-        # The derivative of the total loss of all answers, by the weight of each file.
+        # The derivative of the sum of all answers' losses by the weight of each file.
         derivatives = []
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
             derivatives.append(float((p * file_logs).sum() - file_logs_of_truth.sum()))
@@ -396,13 +397,16 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
 def describe_weights(
     names: Sequence[str], weights: FloatArray, logs: FloatArray, truth: IntArray
 ) -> str:
-    """Return a table of weight, log loss and accuracy on the held-out answers for each file.
+    """Return, as a text table, the weight of each file and its scores on the held-out answers.
+
+    The scores are the log loss and the accuracy.
 
     `names` are the names of the files. `logs` are the logarithms of the probabilities, shape
     (n_files, n_answers, n_categories). `truth` is the index of the right category of each answer.
 
-    The last row is the blend. Each half of the answers is blended with weights that were learned
-    from the other half. So no answer is scored with weights that were learned from this answer.
+    The last row is the blend. To score it fairly, the held-out answers are divided into two halves.
+    The predictions for each half are blended with weights learned from the other half. So no answer
+    is scored with weights that were learned from it.
     """
     # Assign every answer to one of two halves, 0 or 1, at random: half of the numbers of a
     # permutation are even.
@@ -414,7 +418,7 @@ def describe_weights(
         is_learned_from = ~is_blended
         half_weights = learn_weights(logs[:, is_learned_from], truth[is_learned_from])
         blended[is_blended] = np.exp(log_blend(logs[:, is_blended], half_weights))
-    # A row for each file, then the row of the blend, which has no weight.
+    # The table has a row for each file, then a row for the blend, whose weight stays empty.
     row_names = [*names, "the blend"]
     shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
     probabilities = [*np.exp(logs), blended]

@@ -94,7 +94,7 @@ def find_processor() -> str:
 def read_cpuinfo(path: Path) -> str | None:
     """Return the name of the first processor in Linux's /proc/cpuinfo; None if there is none.
 
-    For ARM processors, the file holds numbers instead of a name.
+    For an ARM processor, the file holds two numbers instead: then these are returned as a text.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -158,7 +158,7 @@ def describe_linear_algebra() -> str:
         import numpy as np
     except ImportError:
         return "numpy cannot be imported"
-    # The name of the library that numpy was built with, in case threadpoolctl finds no library.
+    # If threadpoolctl finds no library that is in use, name the one that numpy was built with.
     build: Any = np.show_config(mode="dicts")
     dependencies = build.get("Build Dependencies", {})
     built_with = dependencies.get("blas", {}).get("name", "unknown library")
@@ -186,9 +186,9 @@ def describe_library(library: Mapping[str, Any]) -> str:
 
 
 def describe_variables(environment: Mapping[str, str]) -> str:
-    """Return the settings of the environment variables that change threads or OpenBLAS's kernel.
+    """Return the values of the environment variables in `VARIABLES`, as text.
 
-    `VARIABLES` lists these variables. Those that are not set are left out, except OMP_NUM_THREADS.
+    Variables that are not set are left out, except OMP_NUM_THREADS.
     """
     settings = [f"{name}={environment[name]}" for name in VARIABLES if name in environment]
     if "OMP_NUM_THREADS" not in environment:

@@ -19,12 +19,12 @@ _TEXT_COLUMNS = ("Name", "Parent")
 
 
 def write_facts(path: Path, facts: PairFacts) -> None:
-    """Write facts about pairs of question and student as an .npz file, for the page of a score.
+    """Write facts about pairs of question and student into an .npz file, for the page of a score.
 
-    The file can be read without pickle. Each column of a table becomes an array, which is named
-    TABLE.COLUMN, such as ``pairs.majority``. For a categorical column, the array ``pairs.COLUMN``
-    holds the codes, and another array ``groups.COLUMN`` holds the categories. The array
-    ``left_out`` is a text in JSON: the parts of the page that are left out, each with the reason.
+    The file can be read without pickle. Each column of the tables in `facts` becomes an array with
+    the name TABLE.COLUMN, such as ``pairs.majority``. For a categorical column, the array
+    ``pairs.COLUMN`` holds the codes, and a second array ``groups.COLUMN`` holds the categories. The
+    array ``left_out`` is a text in JSON: which parts the page leaves out, each with the reason.
     """
     left_out = [asdict(part) for part in facts.left_out]
     arrays = {"left_out": np.array(json.dumps(left_out))}

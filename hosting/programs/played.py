@@ -22,7 +22,7 @@ from typing import Any
 from common import fingerprints, layout, writing
 from common.errors import InputError
 
-# Name of the record in the output folder.
+# Name of the signed record in the output folder of the ingestion program.
 NAME = "played_task_4.json"
 # Name of the file with the signing key. The ingestion program and the scoring program each have a
 # copy of this file, in their own folder test_data.
@@ -30,7 +30,7 @@ KEY_NAME = "key.txt"
 # Name of the file with the exit codes, which the platform writes when all programs have ended. No
 # program can forge this file: the platform rejects an output folder that already holds it.
 STATUS_NAME = "metadata"
-# The fault if the ingestion program has written no record, or has failed.
+# The error message if the ingestion program has failed or has written no record.
 _NOT_PLAYED = "the entry was not played to its end: the log of the ingestion program says why"
 
 
@@ -64,7 +64,7 @@ def write(folder: Path, record: dict[str, Any], submission: str, program: Path) 
 
 
 def _sign(content: str, program: Path) -> str:
-    """Return the signature of a text, made with the key in the folder of a program."""
+    """Return the signature of a text; the key lies in the folder `program`, see `KEY_NAME`."""
     key = (program / layout.TEST_DIR.name / KEY_NAME).read_bytes()
     return hmac.new(key, content.encode(), "sha256").hexdigest()
 

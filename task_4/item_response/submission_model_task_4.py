@@ -20,10 +20,11 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Questions that could be asked before the first round, shape (students, questions). It is
-        # None until the evaluator passes `can_query` to `select_questions` or `update_model`.
+        # Which questions could be asked before the first round, shape (students, questions). It is
+        # None until the evaluator passes `can_query`, the questions that can still be asked, to
+        # `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
-        # True where the posterior has learned from the answer, shape (students, questions).
+        # Which revealed answers the posterior has learned from, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
 
     def select_questions(
@@ -32,7 +33,7 @@ class Submission:
         """Choose the next question for every student."""
         return self._observe(masked_data, masked_binary_data, can_query).select(can_query == 1)
 
-    # The evaluators that the organisers published call the method by this name.
+    # The evaluators that the organisers published call this method `select_feature`.
     select_feature = select_questions
 
     def update_model(
@@ -54,31 +55,31 @@ class Submission:
     def _observe(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> StudentPosterior:
-        """Return what is known of the students, after learning from newly revealed answers.
+        """Return the posterior of the students, after learning from newly revealed answers.
 
-        The posterior starts from the answered mask: which answers may be asked or are revealed. The
-        mask is known from the first call with `can_query`. Until then, the posterior starts from an
-        empty mask. The first call with `can_query` replaces this posterior by a new one, which
-        learns from all revealed answers.
+        A new posterior needs the answered mask: which questions of a student may be asked or are
+        revealed. `can_query` gives the mask, but `predict` does not get `can_query`. If `predict`
+        is called first, the posterior starts from an empty mask. The first call with `can_query`
+        then replaces it by a new posterior, which learns from all revealed answers.
         """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         if can_query is not None and self.askable is None:
-            # Now the mask is known. Drop a posterior that was started without the mask.
+            # Now the answered mask is known. Drop a posterior that was made without it.
             self.askable = revealed | (can_query == 1)
             self.posterior = None
         if self.posterior is None:
-            # An empty mask tells the posterior that the mask is not known.
+            # If the answered mask is not known yet, `StudentPosterior` expects an empty mask.
             empty_mask = np.zeros(revealed.shape, bool)
             answered_mask = empty_mask if self.askable is None else self.askable
-            # A new posterior has not learned from any answer.
+            # The new posterior has not learned from any answer yet.
             self.observed = np.zeros(revealed.shape, bool)
             model = self.model.pad_questions(revealed.shape[1])
             self.posterior = StudentPosterior(model, answered_mask)
 
         new = revealed & ~self.observed
         self.observed |= new
-        # The posterior learns from at most one answer of each student at a time. Take the first new
-        # answer of each student until there are no more.
+        # `observe` takes at most one answer of each student. Call it with the first new answer of
+        # each student until there are no more new answers.
         while new.any():
             student = np.flatnonzero(new.any(axis=1))
             question = new[student].argmax(axis=1)
@@ -99,13 +100,13 @@ class Submission:
         marks_by_minus_one = (masked_binary_data == -1).any()
         if marks_by_minus_one:
             return masked_binary_data >= 0
-        # Here 0 in `masked_binary_data` is a wrong answer or an answer that is not revealed.
+        # From here on, 0 in `masked_binary_data` means either a wrong answer or a hidden one.
         is_right = masked_binary_data == 1
         has_option = masked_data > 0
         revealed: BoolArray = is_right | has_option
-        # Some evaluators give no options, so a revealed wrong answer looks as if it were not
-        # revealed. But a question that could be asked before the first round, and may not be asked
-        # any more, has been asked. So its answer is revealed.
+        # Some evaluators give no options either. A revealed wrong answer then looks like a hidden
+        # one. But if a question could be asked before the first round and may not be asked now, it
+        # has been asked, so its answer is revealed.
         if self.askable is not None and can_query is not None:
             revealed |= self.askable & (can_query != 1)
         return revealed

@@ -19,7 +19,7 @@ class Submission:
         # Only cross-validation passes a model. The evaluator calls Submission(), which loads the
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
-        # Questions that could be asked before the first round, shape (students, questions). It is
+        # Which questions could be asked before the first round, shape (students, questions). It is
         # None until the evaluator passes `can_query`, the questions that can still be asked, to
         # `select_questions` or `update_model`. `predict` does not get `can_query`.
         self.askable: BoolArray | None = None
@@ -33,17 +33,18 @@ class Submission:
         self.update_model(masked_data, masked_binary_data, can_query)
         return self._students(masked_data, masked_binary_data).select(can_query == 1)
 
-    # The evaluators that the organisers published call the method by this name.
+    # The evaluators that the organisers published call this method `select_feature`.
     select_feature = select_questions
 
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
-        """Note which answers have been revealed; the abilities are computed anew when needed."""
+        """Note which answers have been revealed; `_students` learns from them when it is called."""
         if self.askable is None:
             self.askable = can_query == 1
-        # Some evaluators write 0 both for a hidden answer and for a wrong answer. Therefore a
-        # question counts as asked if it could be asked at first and cannot be asked now.
+        # Some evaluators write 0 in `masked_binary_data` both for a hidden answer and for a wrong
+        # one. So tell by `can_query`: a question that could be asked at first and cannot be asked
+        # now has been asked.
         self.revealed = self.askable & (can_query != 1)
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
@@ -67,12 +68,12 @@ class Submission:
         if marks_by_minus_one:
             revealed = masked_binary_data >= 0
         else:
-            # Here 0 in `masked_binary_data` is a wrong answer or an answer that is not revealed.
+            # Here 0 in `masked_binary_data` means either a wrong answer or a hidden one.
             is_right = masked_binary_data == 1
             has_option = masked_data > 0
             revealed = is_right | has_option
-        # Some evaluators give no options, so a revealed wrong answer looks as if it were not
-        # revealed. But `update_model` has noted which answers were revealed.
+        # Some evaluators give no options either. A revealed wrong answer then looks like a hidden
+        # one. But `update_model` has noted which answers were revealed.
         if self.revealed is not None:
             revealed = revealed | self.revealed
         model = self.model.pad_questions(revealed.shape[1])

@@ -24,7 +24,7 @@ class Submission:
         """Choose the next question for every student."""
         return self.model.select(can_query)
 
-    # The evaluators that the organisers published call the method by this name.
+    # The evaluators that the organisers published call this method `select_feature`.
     select_feature = select_questions
 
     def update_model(

@@ -24,7 +24,8 @@ def prepare_task_data(python: str, size: str | None) -> None:
         print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
         run_python(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
-    # The template of task 3 is built from the metadata. Without them, there is nothing to rebuild.
+    # `has_current_templates` looks at the template of task 3, which is made from the metadata. This
+    # template cannot exist if there are no metadata: rebuild nothing then.
     if layout.METADATA_DIR.exists() and not has_current_templates():
         print("building the submission templates", flush=True)
         run_python(python, "-m", "tools.templates")

@@ -15,9 +15,9 @@ from tools.quickstart.run_step import run_step
 from tools.quickstart.steps import LOCAL_SPLIT, Step
 
 # The models that take longest on the simulated data, the slowest one last. The models at the end of
-# the list start first. `partial_vae` and `pytorch` import PyTorch. They are not neighbours in the
-# list, so that they do not start together: the first of them compiles PyTorch's modules, and the
-# second one uses the compiled modules.
+# the list start first. `partial_vae` and `pytorch` import PyTorch. The first of them makes Python
+# compile PyTorch's modules, and the second one uses the compiled modules. So they must not start
+# together, and are no neighbours in the list.
 SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
 # If the data have more bytes than this, one step runs at a time: two might exceed the memory.
 LARGE_DATA = 100e6
@@ -57,7 +57,7 @@ class Progress:
 
 
 def run_side_by_side(python: str, steps: Sequence[Step]) -> list[str]:
-    """Run the local splits, then the models, several at a time.
+    """Run the steps that make the local splits, then the steps of the models, several at a time.
 
     Returns a message for each step that failed, in the order of `steps`.
     """
@@ -68,8 +68,8 @@ def run_side_by_side(python: str, steps: Sequence[Step]) -> list[str]:
     children = Children({"OMP_NUM_THREADS": str(n_threads), **os.environ})
     splits = [step for step in steps if step.name == LOCAL_SPLIT]
     models = [step for step in steps if step.name != LOCAL_SPLIT]
-    # Sort the models from quick to slow. All models outside `SLOW` get the key -1. They keep their
-    # order, because the sort is stable.
+    # Sort the models from quick to slow. All models outside `SLOW` count as equally quick (key -1).
+    # They keep their order, because the sort is stable.
     models.sort(key=lambda step: SLOW.index(step.name) if step.name in SLOW else -1)
     progress = Progress(len(steps))
     with ThreadPoolExecutor(n_workers) as pool:
@@ -102,8 +102,8 @@ def run_group(
 ) -> None:
     """Run steps, which are sorted from quick to slow, until all have ended.
 
-    One worker takes the quickest waiting step, so that scores appear soon. The other workers take
-    the slowest waiting step, so that no slow step is left for the end.
+    One worker always takes the quickest waiting step, so that scores appear soon. All other workers
+    take the slowest waiting step, so that no slow step is left for the end.
     """
     waiting = deque(steps)
     running: dict[Future[str], Running] = {}
@@ -111,7 +111,7 @@ def run_group(
     latest_of_quick_worker: Future[str] | None = None
     while waiting or running:
         while waiting and len(running) < n_workers:
-            # This worker is free if its latest step has ended, and so is no longer in `running`.
+            # If the quick worker's latest step is no longer in `running`, it has ended.
             quick_worker_is_free = latest_of_quick_worker not in running
             step = waiting.popleft() if quick_worker_is_free else waiting.pop()
             future = pool.submit(run_step, python, step, children)

@@ -35,9 +35,9 @@ _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 def main() -> None:
     """Isolate this process, then run a submitted entry of task 4 in it.
 
-    The code of the entry is not trusted. The evaluator, another process, has started this process.
-    The evaluator's first message, a line of JSON on stdin, is a `Start`: which folders the entry
-    must not read, which protections to use, and how much memory the entry may have.
+    The code of the entry is not trusted. So the evaluator has started this process for it, and
+    sends it messages on stdin. The first message, a line of JSON, is a `Start`: which folders the
+    entry must not read, which protections to use, and how much memory the entry may have.
     """
     folder = Path(sys.argv[1]).resolve()
     os.chdir(folder / "entry")
@@ -76,7 +76,8 @@ def isolate(folder: Path, readable: list[str], wanted: Protections) -> Protectio
         end_with_parent()
     system_protects_files = protections.root or protections.landlock > 0
     if system_protects_files:
-        # The process cannot reach its home folder any more, so give it an empty one.
+        # The process cannot read the user's home folder any more. Libraries that need a home folder
+        # get an empty one.
         _move_home(folder / "tmp")
     else:
         # The system does not protect files. Let at least Python's own functions refuse to open

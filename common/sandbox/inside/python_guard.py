@@ -25,7 +25,8 @@ _EVENTS = ("open", "os.listdir", "os.scandir")
 def guard_files(folder: Path, readable: Iterable[str]) -> None:
     """Let Python open only files in `folder`, `readable` files, and files of the system.
 
-    Opening another file from Python raises `PermissionError` from now on.
+    `_is_allowed` adds a few exceptions, such as Python modules. From now on, opening any other file
+    from Python raises `PermissionError`.
     """
     windows_folders = [os.environ[name] for name in _WINDOWS_FOLDERS if name in os.environ]
     roots = [str(folder), *readable, *_SYSTEM_FOLDERS, *windows_folders]
@@ -33,13 +34,14 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
     # Unlike Path.home, this function raises nothing if there is no home folder.
     home = _normalise(os.path.expanduser("~"))
 
-    # An audit hook (PEP 578): Python calls this function before it opens a file or lists a folder,
-    # and before many other actions. An exception from this function stops the action.
+    # Python calls an audit hook (PEP 578) such as this function before it opens a file or lists a
+    # folder, and before many other actions. If the hook raises an exception, the action is not
+    # done.
     def check(event: str, arguments: tuple[Any, ...]) -> None:
         if event not in _EVENTS:
             return
         opened = arguments[0]
-        # An argument of another type is the descriptor of a file that is open already.
+        # If the argument is a number, it is the descriptor of a file that is open already.
         if isinstance(opened, str | bytes):
             path = _normalise(os.fsdecode(opened))
             if not _is_allowed(path, allowed, home):
