@@ -150,7 +150,7 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
         fault = "which is no SubjectId of this file"
         raise _value_error(path, "ParentId", row, parent_id[row], fault)
     _require_levels(path, tree["Level"].to_numpy(), parent, parent_id)
-    # Sort the ids of the parents together with the other columns.
+    # Sort the rows by SubjectId, and the ids of the parents with them.
     tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
     sorted_parent_id = tree.pop("parent_id").to_numpy()
     # Sorting has changed the row numbers of the subjects, so find the rows of the parents again.
@@ -175,9 +175,11 @@ def _parse_parents(path: Path, texts: pd.Series) -> IntArray:
 def _require_levels(path: Path, level: IntArray, parent: IntArray, parent_id: IntArray) -> None:
     """Raise `InputError` unless every root has level 0 and every child its parent's level plus 1.
 
-    If this holds, the tree has no cycle. `parent` is the row of the parent, -1 for a root.
+    If this holds, the tree has no cycle. `parent` is the row of each subject's parent, -1 for a
+    root. `parent_id` is the SubjectId of the parent.
     """
-    # For a root, `parent` is −1, and `level[parent]` is computed but not used.
+    # For a root, `parent` is −1: `level[parent]` takes the level of some other subject, which
+    # `np.where` does not use.
     expected = np.where(parent < 0, 0, level[parent] + 1)
     has_wrong_level = level != expected
     if has_wrong_level.any():
@@ -221,7 +223,8 @@ def read_question_subjects(
         expected = "expected a list such as '[3, 71, 98, 209]'"
         raise _value_error(path, "SubjectId", row, quote(data["SubjectId"][row]), expected)
     lists = texts.str.strip("[]").str.split(",")
-    # `subject` has an element for each listed subject. Its index is the question's row in the file.
+    # `subject` has an element for each subject in a question's list. The element's index is the row
+    # of this question in the file.
     subject = lists.explode().astype(np.int32).rename("subject")
     file_row = _find_wanted(path, schema.QUESTION_ID, data["QuestionId"].to_numpy(), question_id)
     if tree is not None:
@@ -336,18 +339,18 @@ def _read_wanted(
         header = reading.read_header(source)
         to_read = [column for column in columns if column.name in header]
         if not to_read:
-            # The file has none of the columns: this call raises `InputError`.
+            # The file has none of the columns, so this call always raises `InputError`.
             reading.require_columns(source, header, columns)
     data = _read_whole(path, [id_column, *to_read])
-    # The row in the file of each wanted id; -1 if there is none.
+    # For each wanted id, its row in the file, or -1 if the file lacks the id.
     rows = _find_wanted(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
     values_by_name = {}
     for column in columns:
         if column.name in data:
             # `pop` frees the whole column, which may be large.
             values = data.pop(column.name).to_numpy()[rows]
-            # For an id that the file lacks, the row −1 has given the value of the file's last row.
-            # Replace this value.
+            # For an id that the file lacks, the row −1 has selected the value of the file's last
+            # row. Replace it by the missing value.
             values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)

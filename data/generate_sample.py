@@ -64,12 +64,13 @@ IMAGE_FONT_SIZE = 18
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 METADATA_FOLDER = layout.METADATA_DIR.name
 TEST_FOLDER = layout.TEST_DIR.name
-# The file of planted misconceptions in TEST_FOLDER. {} stands for the tasks, 1_2 or 3_4.
+# Name of the file in TEST_FOLDER that lists the planted misconceptions. {} stands for the tasks,
+# 1_2 or 3_4.
 MISCONCEPTIONS_NAME = "planted_misconceptions_task_{}.csv"
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
-# Steps of the progress bar: 17 files (all but the subjects, the misconceptions and the images), and
-# the two simulations.
+# The progress bar has 19 steps: 17 files (all but the subjects, the misconceptions and the images),
+# and the simulations of the answers of tasks 1/2 and of tasks 3/4.
 N_STEPS = 19
 
 # The official sizes of tasks 1/2. The class `SchoolSetting` describes the fields.
@@ -197,23 +198,25 @@ class School:
     """The simulated data of tasks 1/2 or of tasks 3/4, which share only the subjects."""
 
     setting: SchoolSetting
-    # A row for each answer. Besides the official columns there are start, quiz, cohort and alone of
-    # the answer's sitting and the slot of the answer in it (see `simulation.Incidence`), confidence
-    # (NO_CONFIDENCE if the student stated none), and the student's part: TRAINING_PART, PUBLIC_PART
-    # or PRIVATE_PART.
+    # A row for each answer, with the official columns and these further ones. A sitting is the work
+    # of a student on a quiz: start, quiz, cohort and alone describe the answer's sitting, and slot
+    # is the position of the answer in it (see `simulation.Incidence`). confidence is NO_CONFIDENCE
+    # if the student stated none. part says in which file the student's answers are: TRAINING_PART,
+    # PUBLIC_PART or PRIVATE_PART.
     answers: pd.DataFrame
-    # A row for each student, with UserId, birth_year and part, as in `answers`. Students of
-    # birth_year 2008, for example, were born from September 2007 to August 2008.
+    # A row for each student: UserId, birth_year and part (as in `answers`). birth_year 2008 stands
+    # for a school year: its students were born from September 2007 to August 2008.
     students: pd.DataFrame
     questions: Questions
-    # The QuestionId of each question in the files. In arrays, questions are numbered from 0.
+    # The QuestionId that each question has in the files. Arrays such as this one have an element
+    # for each question, in the order of the questions' numbers from 0.
     question_id: Array
     # For each question, its subjects on the lowest level of the tree, level 3.
     leaves: Leaves
-    # The highest accuracies that a model can reach on average. A model reaches them if it knows the
-    # true probabilities of all answers. The keys are those of `limits` in `simulation.Choices`.
+    # The accuracies that the best possible model is expected to reach: a model that knows the true
+    # probabilities of all answers. `limits` in `simulation.Choices` explains the keys.
     limits: dict[str, float]
-    # The planted misconceptions, if there are any.
+    # The misconceptions of students that were planted in the answers; None if there are none.
     misconceptions: Misconceptions | None = None
 
 
@@ -228,8 +231,9 @@ def settings(size: str, n_questions: int | None = None) -> Size:
         return chosen
     setting = chosen.tasks_3_4
     most_per_student = int(n_questions * MOST_ANSWERED)
-    # Check the training file and each test file. The mean number of answers of its students,
-    # rounded up, must not exceed the limit for a single student.
+    # Check the training file and each test file: its students must have room for all its answers.
+    # There is room if the mean number of answers of a student, rounded up, does not exceed the
+    # largest number that a single student may have.
     for n_students, n_answers in zip(setting.students, setting.answers, strict=True):
         answers_per_student = math.ceil(n_answers / n_students)
         if answers_per_student > most_per_student:
@@ -266,8 +270,8 @@ def simulate(
     level_of_topic = rng.random(len(area_of_topic))
     quiz_level = level_of_topic[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, quiz_level)
-    # The cohort (class) of each student. A sitting is the work of a student on a quiz, and its row
-    # names the student and the cohort.
+    # The cohort (class) of each student. The table of sittings names it: a sitting is the work of
+    # one student on one quiz, and its row holds the student and the student's cohort.
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
 
@@ -277,7 +281,8 @@ def simulate(
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
     misconceptions = None
     if n_misconceptions:
-        # Misconceptions use a separate random stream, so that planting them changes no other draw.
+        # Misconceptions have a random stream of their own. So all other random numbers are the same
+        # with and without misconceptions.
         misconceptions = simulation.draw_misconceptions(
             rng.spawn(1)[0], questions, len(counts), n_misconceptions
         )
@@ -388,16 +393,17 @@ def change_keys(rng: Rng, school: School) -> None:
     """
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
-    # Choose among the questions with at least 100 answers. If the median number of answers is below
-    # 100, choose among the questions with at least the median number.
+    # Choose among the questions with many answers: at least 100, or at least the median number of
+    # answers of a question if this is less than 100.
     enough = min(100, np.median(counts))
     frequent = np.flatnonzero(counts >= enough)
     for question in rng.choice(frequent, 3, replace=False):
         question_answers = answers[answers["QuestionId"] == school.question_id[question]]
-        # The minute in which the sitting of each answer starts.
+        # For each answer, the minute in which the student began the quiz.
         start = question_answers["start"]
+        # The rows of the earliest answers in `answers`.
         early = start.index[start < np.quantile(start, rng.uniform(0.2, 0.4))]
-        # Draw one of the three options that are not the key.
+        # Draw one of the three options that are not the key: it is right in the early answers.
         shift = rng.integers(1, N_OPTIONS)
         early_option = (school.questions.key[question] + shift) % N_OPTIONS
         # `key` numbers the options from 0; the column CorrectAnswer numbers them from 1.
@@ -416,7 +422,7 @@ def split_rows(n_rows: int) -> Iterator[slice]:
 
 
 def take_columns(answers: pd.DataFrame, columns: list[str], rows: Array) -> Iterator[pd.DataFrame]:
-    """Yield the given columns and rows, in the given orders, in tables of at most CHUNK rows."""
+    """Select columns and rows of `answers`, in this order; yield tables of at most CHUNK rows."""
     selected = answers[columns]
     return (selected.iloc[rows[chunk]] for chunk in split_rows(len(rows)))
 
@@ -453,8 +459,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
         (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", TRAINING_PART, []),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", PUBLIC_PART, masks),
         (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", PRIVATE_PART, masks),
-        # The official data have the answers of the private students in two files: in the file of
-        # the entry above, with all masks, and in this file, with a single mask.
+        # The official data have the answers of the private students twice: in the file of the line
+        # above, with all masks, and in this file, with a single mask.
         (f"{TEST_FOLDER}/test_private_task_4.csv", PRIVATE_PART, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
@@ -542,9 +548,9 @@ def draw_birth_dates(rng: Rng, birth_year: Array) -> Array:
 
 
 def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
-    """Return the metadata of all answers in several tables.
+    """Yield the metadata of all answers in several tables, which together are one file.
 
-    As in the official files, a few extra rows have no AnswerId.
+    As in the official files, there are a few extra rows without an AnswerId.
     """
     answers = school.answers
     setting = school.setting
@@ -628,16 +634,17 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
     not too easy. A random part is added, since the answers do not show all that experts see.
     """
     n = len(questions.key)
-    # The shares of the wrong options in the wrong answers of students with ability 0. If such a
-    # student does not know the answer, an option is chosen with a probability in proportion to
-    # exp(attraction).
+    # For an average student (ability 0), the probability that a wrong answer is each of the wrong
+    # options. A student who does not know the answer chooses an option with a probability in
+    # proportion to exp(attraction).
     wrong_share = np.exp(questions.attraction.astype(float))
     wrong_share[np.arange(n), questions.key] = 0
     wrong_share /= wrong_share.sum(axis=1, keepdims=True)
     # The entropy is high if all wrong options are about equally plausible. Adding 1e-12 avoids the
     # logarithm of 0.
     entropy = -(wrong_share * np.log(wrong_share + 1e-12)).sum(axis=1)
-    # Standardise each feature over the questions, and add up the features with these weights.
+    # Scale each feature to mean 0 and standard deviation 1 over the questions. The quality is their
+    # sum with these weights.
     quality = np.zeros(n)
     for weight, feature in (
         (0.8, entropy),
@@ -762,10 +769,12 @@ def write_tree(
     subjects = make_subjects()
     write_subjects(subjects, folder / METADATA_FOLDER / layout.SUBJECT_METADATA)
     chosen = settings(size, n_questions)
-    # Check both settings now: at full size, the second simulation begins only after minutes.
+    # Check the settings of both simulations before the first one starts: at full size, it takes
+    # minutes.
     for setting in (chosen.tasks_1_2, chosen.tasks_3_4):
         simulation.require_room(setting.n_questions, n_misconceptions)
-    # For each pair of tasks, the highest accuracies that a model can be expected to reach.
+    # For tasks 1/2 (key "1_2") and for tasks 3/4 ("3_4"): the accuracies that the best possible
+    # model is expected to reach.
     limits = {}
     with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:
 

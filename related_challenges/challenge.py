@@ -23,8 +23,8 @@ SUBMISSION = "submission.csv"
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 TEST_INPUT_FOLDER = layout.TEST_INPUT_DIR.name
 TEST_OUTPUT_FOLDER = layout.TEST_OUTPUT_DIR.name
-# The flags of a model that name the file of folds and its folder, with their defaults. The models
-# of the kit's four tasks have flags of the same names, for the template of a submission.
+# Flags of a model that name the folder and the name of the file of folds, with their defaults. They
+# have the same names as the flags for the submission template in the kit's four tasks.
 FOLD_FLAGS = {
     "submission_template_dir": TEST_INPUT_FOLDER,
     "submission_template_file": layout.FOLDS,
@@ -185,7 +185,8 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
     **files : str
         Further flags for files, with their defaults. If `test_data` is among them, the parser also
         has ``--local`` and the flags that name the file of folds (`FOLD_FLAGS`). With ``--local``,
-        the model predicts the folds of the training file instead of the test file.
+        the model predicts the training examples instead of the test file: each fold by a fit on
+        the other folds.
     """
     defaults = {
         "input_dir": TRAIN_FOLDER,
@@ -229,7 +230,7 @@ def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> IntArray | No
 
 def _folds_path(options: argparse.Namespace) -> Path | None:
     """Return the file of folds; None if the model does not predict folds."""
-    # `model_parser` adds --local and the flags of `FOLD_FLAGS` only if a model can predict folds.
+    # `model_parser` adds --local and `FOLD_FLAGS` only for models that can predict folds.
     can_predict_folds = "submission_template_dir" in options
     if not can_predict_folds or not options.local:
         return None
@@ -252,13 +253,14 @@ def write_submission(
         Whether the first line holds the names of the columns.
     """
     path = options.output_dir / options.output_file
-    # With --local, the model predicts folds, and the record describes the file of these folds.
+    # With --local, the model has predicted the folds of the training file. The record then says how
+    # these folds were made.
     folds_file = _folds_path(options)
     split_description = "" if folds_file is None else folds.describe_folds(folds_file)
     writing.write_files(
         {path: columns}, record=path.with_suffix(".json"), split=split_description, header=header
     )
-    # All columns have the same length: count the rows of the first one.
+    # The first column tells the number of rows, since all columns have the same length.
     _, first_column = next(iter(columns.items()))
     print(f"written: {cli.show(path)} ({len(first_column):,} rows)")
 
@@ -332,11 +334,12 @@ def start_evaluation(
         options.challenge,
         # Related challenges have no phases.
         phase="",
-        # `InputError` is raised if a score file would replace one of these files.
+        # The files that the evaluation reads. If a score file had the path of one of them, it would
+        # be removed here: then `InputError` is raised instead.
         inputs=(options.submission, options.reference),
     )
     find_files = find_answer_files or _files_in
-    # Leave out missing files. The evaluation reports a missing file when it tries to read the file.
+    # Leave out missing files here. When the evaluation tries to read a missing file, it reports it.
     true_answers = [path for path in find_files(options.reference) if path.is_file()]
     options.doubts = entry_origin.judge_submission(options.submission, true_answers)
     return options

@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 # Sparse scores are made dense for this many users at a time: 21 MB for 41,000 items.
 N_USERS_PER_BLOCK = 64
-# Clicks before a phase are read too, if they are at most this long before its start. Times are
-# scaled so that the phase has the length 1.
+# Clicks before a phase are used too, but only if they were made at most this long before its start.
+# The unit of time is the length of the phase.
 HISTORY = 1.0
 # With --local, the test users' clicks are read from this folder.
 LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT_FOLDER)
@@ -100,11 +100,11 @@ def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_ar
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
-    """Read the clicks of a phase, and older clicks on the same items from earlier phases' files.
+    """Read the clicks of a phase, and older clicks on its items from the files of earlier phases.
 
     Phases overlap, so the file of an earlier phase may show a click that is to be predicted in this
-    phase. Therefore a click from an earlier phase's file is taken only if it is older than all
-    clicks of this phase, both the known clicks and the clicks to predict.
+    phase. Therefore a click from such a file is used only if it is older than all clicks of this
+    phase, both the known clicks and the clicks to predict.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     history_start = phase_start - HISTORY * length
     queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
     parts = [inside]
-    # The time of the oldest click that has been read so far. At first, this is the oldest click of
-    # this phase, which may be a click to predict.
+    # The time of the oldest click so far. At first, this is the oldest click of this phase, be it a
+    # known click or a click to predict.
     oldest = min(phase_start, queries["time"].min())
     # Go back from phase to phase. Phases overlap, so take only clicks that are older than all
-    # clicks read so far. No click is then taken twice.
+    # clicks so far. Then no click is taken twice.
     earlier_phases = [phase for phase in clicks.find_phases(train_dir) if phase < number]
     for earlier_phase in reversed(earlier_phases):
         if oldest <= history_start:
@@ -145,8 +145,8 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         parts.append(earlier[is_in_time & is_on_known_item])
         oldest = min(oldest, earlier["time"].min())
     table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
-    # Number the users of the clicks and the test users together, since a user needs the same number
-    # in both tables.
+    # Number the users who have clicked and the test users in one go: a user who is in both tables
+    # must get the same number.
     user, user_ids = pd.concat([table["user_id"], queries["user_id"]]).factorize()
     return Phase(
         user=user[: len(table)],
@@ -196,11 +196,11 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
         If fewer than fifty items are left that a test user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # Scale popularity so that it is below every positive score. If no score is positive, the scale
-    # is 1.
+    # Items without a positive score are ranked by popularity, after all others. So scale popularity
+    # to be below 1 and below every positive score.
     smallest_score = scores.data[scores.data > 0].min(initial=1.0)
     # Rank of each item by its number of clicks, 0 for the fewest. The inner `argsort` sorts the
-    # items. The outer `argsort` gives the place of each item in this order.
+    # items. The outer `argsort` gives the position of each item in this order.
     popularity_rank = np.argsort(np.argsort(n_clicks, kind="stable"))
     popularity = smallest_score * popularity_rank / len(n_clicks)
     seen = click_matrix(phase)[phase.test_user]
@@ -212,13 +212,14 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
             f"{phase.name} holds only {n_unseen} items that its most active test user has not "
             f"clicked, expected at least {N_RECOMMENDED}"
         )
-    # Begin with an empty array: `concatenate` needs an array even without test users.
+    # Begin with an empty array, because `concatenate` needs at least one array. Without test users,
+    # there is no other.
     best = [np.empty((0, N_RECOMMENDED), phase.item_ids.dtype)]
     for start in range(0, len(phase.test_user), N_USERS_PER_BLOCK):
         rows = slice(start, start + N_USERS_PER_BLOCK)
         block = scores[rows].toarray()
-        # Items without a positive score are ranked by popularity. Items that the user has clicked
-        # get -inf, so that they are not chosen.
+        # Put the popularity in place of scores that are not positive, and -inf in place of the
+        # scores of items that the user has clicked, so that these are not chosen.
         block = np.where(block > 0, block, popularity)
         block[seen[rows].nonzero()] = -np.inf
         best.append(phase.item_ids[largest_columns(block, N_RECOMMENDED)])

@@ -36,16 +36,19 @@ from sklearn.linear_model import LogisticRegressionCV
 from tqdm import tqdm
 
 N_INNER_FOLDS = 5
-# Inverse strengths of the ranker's L2 penalty to choose from.
+# The ranker is a logistic regression. Cross-validation chooses the inverse strength of its L2
+# penalty among these values.
 INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-# Members that give the options one score each, shape (questions, 5).
+# Members of the ensemble that give each of the five options of a question one score. Each function
+# takes the questions and returns scores of shape (questions, 5).
 SCORE_MEMBERS: dict[str, Callable[[pd.DataFrame], FloatArray]] = {
     "length": lambda questions: questions[list(exam.LABELS)].map(len).to_numpy(float),
     "overlap": exam.count_shared_words,
     "cosine": cosine_with_question,
 }
 MEMBERS = (*SCORE_MEMBERS, "words")
-# A word is a feature if at least this many options of the training questions contain it.
+# The member "words" has a feature for each word that at least this many options of the training
+# questions contain.
 MIN_OPTIONS = 5
 
 
@@ -89,12 +92,12 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
-    """Describe options by features, shape (5 * questions, features).
+    """Return features of the options of all questions, shape (5 * questions, features).
 
-    `members` are the members of the ensemble that give features. The member "words" gives a feature
-    for each word of the options, weighed by TF-IDF in `vectorizer`. Every other member gives one
-    score for each option, which its function in `SCORE_MEMBERS` computes. The scores are
-    standardised within each question.
+    `members` are the members of the ensemble, each of which gives features. The member "words"
+    gives a feature for each word of the options: its TF-IDF weight by `vectorizer`. Every other
+    member gives one feature: the score of the option by its function in `SCORE_MEMBERS`, scaled to
+    mean 0 and standard deviation 1 within each question.
     """
     blocks = []
     for member in members:
@@ -111,22 +114,26 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
 
 
 def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
-    """Fit weights of the features, shape (features,), that score right options above wrong ones.
+    """Fit a weight for each feature, so that right options get higher scores than wrong ones.
 
-    The penalty is the one with the smallest log loss in cross-validation. `seed` determines the
-    folds.
+    `features` has a row for each option, and `answer` is the index of each question's right option.
+    Cross-validation chooses the strength of the penalty with the smallest log loss. `seed`
+    determines its folds.
     """
     # A row for each wrong option: its features, subtracted from the features of the right option.
     differences = differences_from_right(features, answer)
-    # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
-    # 1) and wrong minus right (class 0).
+    # A classifier must predict which of two options is the right one. It needs examples of two
+    # classes, so each difference is used twice: right minus wrong (class 1) and wrong minus right
+    # (class 0).
     both_signs = csr_array(vstack([differences, -differences]))
     is_right_minus_wrong = np.repeat([1, 0], differences.shape[0])
-    # The number of the question of each row of `differences`: four rows for each question.
+    # The number of the question to which each row of `differences` belongs. A question has four
+    # wrong options, so four rows.
     question_of_difference = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
-    # `both_signs` holds all differences, then all of them with the other sign.
+    # The same for `both_signs`, which holds all differences and then all of them with the other
+    # sign.
     question_of_row = np.tile(question_of_difference, 2)
-    # All eight rows of a question are in the same fold.
+    # Put the eight rows of a question into the same fold.
     fold = splits.assign_folds(question_of_row, min(N_INNER_FOLDS, len(answer)), seed)
     inner_splits = [
         (np.flatnonzero(is_train), np.flatnonzero(is_test))

@@ -269,10 +269,11 @@ def draw_answers_with_repetitions(
 
 
 def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[str]) -> list[Row]:
-    """Return what two annotators say about an answer whose right label is `label`, one of five.
+    """Return the rows of two annotators about an answer whose right label is `label`, one of five.
 
-    If `facets` is empty, each annotator gives the answer a DeMAND label, otherwise a label for each
-    facet. The second annotator has labelled only some answers, and sometimes disagrees.
+    `facets` are the ideas of the question. An annotator gives a label to each facet. If `facets` is
+    empty, the annotator gives one DeMAND label to the whole answer instead. The second annotator
+    has labelled only some answers, and sometimes disagrees with the first.
     """
     rows = annotate_once(rng, answer_id, "first", label, facets)
     if rng.random() < SECOND_ANNOTATOR_SHARE:
@@ -285,17 +286,20 @@ def annotate(rng: np.random.Generator, answer_id: str, label: str, facets: list[
 def annotate_once(
     rng: np.random.Generator, answer_id: str, annotator: str, label: str, facets: list[str]
 ) -> list[Row]:
-    """Return what one annotator says about an answer whose right label is `label`, one of five.
+    """Return the rows of one annotator about an answer whose right label is `label`, one of five.
 
-    The labels of the facets are chosen so that `annotations.label_of_facets` makes `label` of them.
-    No labels of facets become `non_domain`, so an answer outside the domain has a DeMAND label.
+    The answer gets a label for each facet (idea of the question). These labels are chosen so that
+    `annotations.label_of_facets` combines them into `label`. No combination of them stands for
+    `non_domain`, so an answer outside the domain gets a DeMAND label, which is about the whole
+    answer.
     """
     if not facets or label == "non_domain":
-        # Draw one of the DeMAND labels that become `label`.
+        # Several DeMAND labels may stand for `label`: draw one of them.
         demand_labels = [name for name, becomes in annotations.DEMAND.items() if becomes == label]
         return [(answer_id, annotator, "", str(rng.choice(demand_labels)))]
-    # What the annotator finds about the facets in the first half, and about those in the second
-    # half. The two findings differ only if the answer is partly correct or contradictory.
+    # Divide the list of facets into two halves. All facets of a half get the same finding, such as
+    # UNDERSTOOD. The findings of the two halves differ only if the answer is partly correct or
+    # contradictory.
     finding_in_first_half, finding_in_second_half = {
         "correct": (annotations.UNDERSTOOD, annotations.UNDERSTOOD),
         "partially_correct_incomplete": (annotations.UNDERSTOOD, annotations.NOT_ADDRESSED),
@@ -306,7 +310,7 @@ def annotate_once(
     for number, facet in enumerate(facets):
         is_in_first_half = number < len(facets) // 2
         finding = finding_in_first_half if is_in_first_half else finding_in_second_half
-        # Draw one of the facet labels with this finding.
+        # Several labels of facets may stand for this finding: draw one of them.
         facet_labels = [name for name, finds in annotations.FACETS.items() if finds == finding]
         rows.append((answer_id, annotator, facet, str(rng.choice(facet_labels))))
     return rows
