@@ -28,7 +28,8 @@ import pandas as pd
 _FIRST_BIRTH = "1998-01-01"
 _LAST_BIRTH = "2014-12-31"
 
-# At most nine digits, so that numbers fit into 32 bits.
+# The list of a question's SubjectIds, and the ParentId of a subject. At most nine digits, so that
+# the numbers fit into 32 bits.
 _LIST = re.compile(r"\[\d{1,9}(, *\d{1,9})*\]", re.ASCII)
 _PARENT = re.compile(r"\d{1,9}(\.0*)?", re.ASCII)
 _NO_PARENT = ("NULL", "")
@@ -303,7 +304,7 @@ def list_subject_names(
 
 
 def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
-    """Return one text for each question: the names of `list_subject_names`, joined by commas."""
+    """Return a text for each question: the names of its deepest subjects, joined by commas."""
     return [", ".join(names) for names in list_subject_names(folder, question_id)]
 
 

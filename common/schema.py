@@ -21,7 +21,7 @@ INT32_MAX = 2**31 - 1
 # The highest valid GroupId, QuizId and SchemeOfWorkId. `common.answer_features` makes arrays that
 # are indexed by these ids, so a very high id would need much memory.
 _ID_MAX = 2**24 - 1
-# The value of a whole number that is unknown, or that could not be read.
+# Stands for a whole number that is unknown or could not be read.
 UNKNOWN = -1
 
 # A number with an exponent, such as 1.23457E+11. Some spreadsheets write 1,23457E+11.
@@ -157,8 +157,8 @@ NUMBER_OF_OPTIONS = Column("NumberOfOptions", INT8, 2, 8)
 
 # Task 3: the rank of a question in a submission; 1 is the best.
 RANKING = Column("ranking", low=1)
-# Task 3: the QuestionIds of the two questions that experts compare. The file also has one column
-# for each expert, whose name is free.
+# Task 3: the QuestionIds of the two questions that experts compare. The file also has a column for
+# each expert; its name may be any text.
 LEFT = Column("left")
 RIGHT = Column("right")
 # Official files may have columns of row numbers. The name of such a column is empty, or pandas has
@@ -169,7 +169,8 @@ ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 def expert_judgement(name: str) -> Column:
     """Return the column of an expert's judgements.
 
-    A judgement is 1 if the left question is better, 2 if the right one is; it may be empty.
+    A judgement is 1 if the question on the left side is better, and 2 if the question on the right
+    side is better. It may be empty.
     """
     return Column(name, FLOAT32, 1, 2, may_be_empty=True)
 
@@ -180,9 +181,9 @@ IS_TARGET = "IsTarget"
 
 
 def target_column(name: str = IS_TARGET) -> Column | None:
-    """Return the column of a target mask by its name: ``IsTarget``, ``IsTarget_0`` and so on.
+    """Return the column of the mask with this name, such as ``IsTarget`` or ``IsTarget_0``.
 
-    Returns None if the name is not that of a target mask.
+    Returns None if this is not the name of a mask.
     """
     if not re.fullmatch(rf"{IS_TARGET}(_\d+)?", name):
         return None

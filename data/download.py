@@ -109,13 +109,13 @@ def main() -> None:
 
 
 def record_official(data_dir: Path, files: Iterable[Path]) -> None:
-    """Add the tables among official files to the record of official files, OFFICIAL.json.
+    """Add the tables (CSV files) among the given official files to the record OFFICIAL.json.
 
-    The record tells evaluations which answers are official. If it is up to date, it is not written
-    again.
+    By this record, evaluations know which answers are official. If it is up to date, it is not
+    written again.
     """
     tables = [file for file in files if file.suffix == ".csv"]
-    # `record_of` returns a dict with one entry.
+    # `record_of` returns a dict with one entry: the path of the record and its content.
     for record, content in official_files.record_of(data_dir, tables).items():
         is_up_to_date = record.is_file() and record.read_text() == content
         if not is_up_to_date:
@@ -147,7 +147,7 @@ def fetch(url: str, path: Path) -> None:
     partial = path.with_name(f"{path.name}.partial")
     partial.touch()
     n_kept = partial.stat().st_size
-    # Whether the file may hold bytes of an earlier run.
+    # Whether the partial file may hold bytes that an earlier run has fetched.
     is_continued = n_kept > 0
     # How many transfers have brought no bytes since the last transfer that brought some.
     n_failures = 0
@@ -232,7 +232,7 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             position = read_position(response, url, start)
             while position < SIZE and (block := response.read1(BLOCK_BYTES)):
-                # The server may send more bytes than the archive has.
+                # Drop the bytes at the end if the server sends more than the archive has.
                 yield block[: SIZE - position], position
                 position += len(block)
     except urllib.error.HTTPError as error:
@@ -266,8 +266,8 @@ def read_position(response: http.client.HTTPResponse, url: str, start: int) -> i
     else:
         stated_size = response.headers.get("Content-Length", "")
         position = 0
-    # The header may hold any text, and then states no size. Take at most 18 digits, since `int`
-    # raises an error for a number with very many digits.
+    # If the text in the header is no number, the server states no size. Take at most 18 digits,
+    # since `int` raises an error for a number with very many digits.
     if re.fullmatch("[0-9]{1,18}", stated_size) and int(stated_size) != SIZE:
         raise InputError(f"{url}: has {int(stated_size):,} bytes, expected {SIZE:,}")
     return position
@@ -340,19 +340,20 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     """Remove simulated files, and the templates and local splits that were made from them.
 
-    Simulated files must never mix with official files. Templates list what to predict. A local
-    split divides the training answers, for scores on one's own machine. The files are kept if they
-    are simulated files of a competition that an organiser hosts.
+    Simulated files must never mix with official files. A template lists what to predict, and a
+    local split divides the training answers, for scores on one's own machine. Nothing is removed if
+    the simulated files belong to a competition that an organiser hosts.
     """
     marker = data_dir / layout.SIMULATED_MARKER_NAME
     is_simulated = marker.exists()
     if not is_simulated or fingerprints.is_hosted(data_dir):
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
-    # The files of a local split are in the folder TEST_INPUT_DIR.
+    # The folder of the local splits.
     split_dir = data_dir / layout.TEST_INPUT_DIR.name
-    # `RECORD_OF_FILE` lists all templates and files of local splits. Each has a record beside it,
-    # which says how the file was made: remove the record too.
+    # The keys of `RECORD_OF_FILE` are the names of all templates and of all files of local splits.
+    # The value is the name of the record beside the file, which says how the file was made. Remove
+    # both.
     for name, record in layout.RECORD_OF_FILE.items():
         is_template = name in (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
         folder = template_dir if is_template else split_dir
@@ -365,10 +366,10 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
 
 
 def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data_dir: Path) -> None:
-    """Unpack the members of an archive to their paths.
+    """Unpack the members of an archive to the paths that are the keys of `files`.
 
-    Files that exist are skipped: `find_members` has checked that they equal the members. Nothing is
-    written of a member that is damaged.
+    A file that exists is skipped: `find_members` has checked that it equals the member. A damaged
+    member raises an error, and nothing of it is written.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     missing = {file: member for file, member in files.items() if not file.exists()}

@@ -46,8 +46,8 @@ AREAS = {
 SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# The first N_FIVE_SUBTOPICS topics have five subtopics, the other topics four. With this number,
-# the tree has 388 subjects, as the official tree has.
+# The first N_FIVE_SUBTOPICS topics have five subtopics, the others have four. With this number, the
+# tree has 388 subjects, like the official tree.
 N_FIVE_SUBTOPICS = 32
 # The highest id that a subject may get. There are more possible ids than subjects, so ids have
 # gaps.
@@ -73,8 +73,8 @@ def make_subjects() -> pd.DataFrame:
         for topic in topics:
             topic_row = len(nodes)
             nodes.append({"Name": topic, "parent": area_row, "Level": 2})
-            # Only the first topics have all subtopics, so that the tree is as large as the official
-            # tree.
+            # Only the first topics have all five subtopics. So the tree gets as many subjects as
+            # the official tree.
             n_subtopics = 5 if n_topics < N_FIVE_SUBTOPICS else 4
             for subtopic in SUBTOPICS[:n_subtopics]:
                 nodes.append({"Name": f"{topic}: {subtopic}", "parent": topic_row, "Level": 3})
@@ -84,7 +84,8 @@ def make_subjects() -> pd.DataFrame:
     ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
     ids[0] = 3
     table["SubjectId"] = ids
-    # A root has the parent -1. No row has this number, so `map` gives the root no ParentId.
+    # `map` replaces the row number of each parent by the parent's id. A root has -1 there, which is
+    # the number of no row, so it gets an empty ParentId.
     table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
     return table
 

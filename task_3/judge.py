@@ -34,7 +34,8 @@ from question_features import FEATURES, QuestionAnswers
 from question_report import FEW_ANSWERS, decimal, describe_options, draw, find_image
 from tqdm import tqdm
 
-# Each official panel has this number of pairs.
+# Number of pairs of questions on the page, as in each official panel. A panel is a file with the
+# judgements of experts.
 N_PAIRS = 25
 
 

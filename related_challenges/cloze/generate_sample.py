@@ -27,12 +27,12 @@ N_TRAIN = 600
 N_TEST = 200
 N_COUNTRIES = 25
 N_UNIVERSITIES = 40
-# Maps each profession to its tool. Queries of common sense ask for the tool.
+# Maps each profession to its tool. Queries of the domain "Common Sense" ask for the tool.
 TOOLS = {
     "chemist": "flask", "physicist": "prism", "composer": "piano", "writer": "pen",
     "engineer": "ruler", "judge": "gavel",
 }  # fmt: skip
-# Months of the birthdays; a sample need not have all twelve.
+# Months of the invented birthdays. They need not be all twelve.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
 # Maps each fact that a query can ask for to the wordings of such a query. {gap} stands for this
@@ -86,7 +86,7 @@ def invent_person(
     universities: list[str],
     country_of_university: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return facts about an invented person; every key of `WORDINGS` is a key of the result."""
+    """Return facts about an invented person: the name, and each fact that a query can ask for."""
     facts = {
         "name": f"{invent_word(rng, 2)} {invent_word(rng, 3)}",
         "country": rng.choice(countries, p=zipf_shares(N_COUNTRIES)),

@@ -27,13 +27,13 @@ N_THEMES = 20
 N_SUCCESSORS = 4
 # The popularity of the n-th item is 1 / n to this power.
 POPULARITY_POWER = 0.7
-# At each step, a user goes on to a successor of the current item with this probability, and
-# otherwise to the next popular item.
+# After each click, a user goes on to a successor of the clicked item with this probability, and
+# otherwise to the next item in the user's list of popular items.
 FOLLOW_PROBABILITY = 0.75
-# Number of popular items drawn for each user. A user takes at most one of them at each step, and
-# far fewer steps than this, so that they never run out.
+# Length of a user's list of popular items, which are drawn at random. Each step uses up one of
+# them, and a user makes far fewer steps than this, so the list never runs out.
 N_POPULAR = 200
-# Each user takes at least `MIN_STEPS` steps from item to item. The number of further steps has a
+# Each user makes at least `MIN_STEPS` steps from item to item. The number of further steps has a
 # Poisson distribution with the mean `MEAN_FURTHER_STEPS`.
 MIN_STEPS = 9
 MEAN_FURTHER_STEPS = 14
@@ -41,7 +41,7 @@ MEAN_FURTHER_STEPS = 14
 # after the phase before. So the last phase lasts from 9/12 to 1.
 WINDOW = 3 / 12
 STEP = 1 / 12
-# A user is active for a time of this length, on the same scale from 0 to 1.
+# All clicks of a user lie within a time of this length, on the same scale from 0 to 1.
 SPAN = 0.3
 
 
@@ -59,7 +59,8 @@ def write_sample(folder: Path, seed: int) -> None:
         # The latest click of each test user is hidden, since it is to be predicted. The other
         # clicks are known.
         hidden, known = clicks.split_latest(inside[is_test_user])
-        # A test user has at least two known clicks, as in the real files.
+        # As in the real files, a test user has at least two known clicks. Drop all other test
+        # users.
         n_clicks = known["user_id"].value_counts()
         kept_users = n_clicks[n_clicks >= 2].index
         hidden = hidden[hidden["user_id"].isin(kept_users)]
@@ -77,17 +78,17 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     """Return the clicks of all users in random order: user_id, item_id and time from 0 to 1."""
     theme = rng.integers(N_THEMES, size=N_ITEMS)
     popularity = (1 / np.arange(1, N_ITEMS + 1)) ** POPULARITY_POWER
-    # Users often click a successor of an item after the item. The successors are drawn from the
+    # Each item has some successors, which users often click right after it. They are drawn from the
     # items of the same theme. An item may be drawn twice.
     successors = []
     for item in range(N_ITEMS):
         items_of_theme = np.flatnonzero(theme == theme[item])
         successors.append(rng.choice(items_of_theme, N_SUCCESSORS))
-    # A row of items for each user. Popular items are drawn more often.
+    # Each user's list of popular items: the more popular an item, the more often it is drawn.
     items_of_users = rng.choice(N_ITEMS, (N_USERS, N_POPULAR), p=popularity / popularity.sum())
     parts = []
     for user, popular_items in enumerate(items_of_users):
-        # An ordered set: its keys are the items clicked, each once.
+        # The keys are the items that the user has clicked, in order and each only once.
         clicked: dict[int, None] = {}
         # The user starts at the first popular item in the list. In each step, the user clicks the
         # current item, and then either goes on to one of its successors or jumps to the next
@@ -101,7 +102,7 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
                 current = int(rng.choice(successors[current]))
             else:
                 current = int(popular_item)
-        # The clicks are at random times within a span of the length `SPAN`.
+        # The user's clicks are at random times within a random interval of the length `SPAN`.
         start = rng.random() * (1 - SPAN)
         time = start + SPAN * np.sort(rng.random(len(clicked)))
         parts.append(pd.DataFrame({"user_id": user, "item_id": list(clicked), "time": time}))

@@ -22,16 +22,17 @@ import numpy as np
 import recommend
 from scipy.sparse import csr_array
 
-# A pair of clicks of a user has the weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t). Here, d is
-# the number of positions from one click to the other, and t is the time between the two clicks. A
-# phase has the length 1.
+# A pair of clicks of one user has the weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t). Here, d
+# is the number of positions from one click to the other in the list of the user's clicks, and t is
+# the time between them. The unit of time is the length of a phase.
 DISTANCE_POWER = 0.5
 TIME_DECAY = 2.0
 # Two clicks that are more positions apart than this do not count as a pair.
 MAX_DISTANCE = 40
-# Each user's click on one item (clicked) raises the score of another item (scored). The similarity
-# of the two items is divided by n_clicked ** CLICKED_POWER * n_scored ** SCORED_POWER, where
-# n_clicked and n_scored are their numbers of clicks.
+# If a user has clicked one item (clicked), the similarity of another item (scored) to it raises the
+# other item's score. To count popular items less, the similarity is divided by n_clicked **
+# CLICKED_POWER * n_scored ** SCORED_POWER, where n_clicked and n_scored are the numbers of clicks
+# on the two items.
 CLICKED_POWER = 0.2
 SCORED_POWER = 0.55
 # The n-th latest click of a test user has the weight n ** -RECENCY_POWER.
@@ -48,7 +49,7 @@ def score_items(phase: recommend.Phase) -> csr_array:
 
 
 def item_similarity(phase: recommend.Phase) -> csr_array:
-    """Return by how much a click on an item raises the scores of other items.
+    """Return how similar items are: by how much a click on one raises the score of another.
 
     The shape is (items, items), with clicked items in rows and scored items in columns.
     """
@@ -88,7 +89,7 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
     ]
     n_pairs = [len(indices) for indices in earlier_by_distance]
     earlier = np.concatenate(earlier_by_distance)
-    # For each pair, how many positions apart its clicks are.
+    # The number of positions between the two clicks of each pair.
     distance = np.repeat(np.arange(1, MAX_DISTANCE + 1), n_pairs)
     later = earlier + distance
     time_apart = phase.time[later] - phase.time[earlier]

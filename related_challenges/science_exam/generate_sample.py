@@ -22,8 +22,8 @@ N_QUESTIONS = 200
 N_TOPICS = 20
 WORDS_PER_TOPIC = 60
 WORDS_PER_PROMPT = 12
-# Number of words in an option: the mean for right options, the mean for wrong options, the standard
-# deviation and the minimum.
+# The number of words in an option is drawn from a normal distribution: its mean for right options,
+# its mean for wrong options, its standard deviation; and the smallest number allowed.
 RIGHT_LENGTH = 26
 WRONG_LENGTH = 22
 LENGTH_SPREAD = 4

@@ -36,7 +36,7 @@ NEW_DOMAINS = ("D5", "D6")
 # Number of questions in a domain. The last question of a training domain has no training answers;
 # it is in the test set of new questions.
 N_QUESTIONS = 5
-# Number of training answers to each training question.
+# Number of training answers to each question that has training answers.
 N_TRAIN_ANSWERS = 40
 # Number of answers to each question of a test set.
 N_TEST_ANSWERS = {
@@ -46,7 +46,7 @@ N_TEST_ANSWERS = {
 }
 # Number of words invented for a domain; a few may repeat.
 N_WORDS = 60
-# Probabilities of the labels, in the order of `responses.LABEL_SETS[5]`.
+# Probability that an answer has each of the five labels, in the order of `responses.LABEL_SETS[5]`.
 LABEL_PROBABILITIES = (0.42, 0.23, 0.27, 0.03, 0.05)
 # Probability that a word of an answer is dropped.
 DROP_PROBABILITY = 0.3
@@ -69,6 +69,8 @@ QUESTION = """<?xml version="1.0"?>
 ANSWER = '    <studentAnswer id="{name}.{number}" accuracy="{label}">{text}</studentAnswer>\n'
 ANSWER_WITHOUT_LABEL = '    <studentAnswer id="{name}.{number}">{text}</studentAnswer>\n'
 
+# Domains whose answers annotators have labelled: with one DeMAND label for each whole answer, or
+# with a label for each facet (idea of the question).
 DEMAND_DOMAINS = ("A0", "A1")
 FACET_DOMAINS = ("F0",)
 # Number of annotated answers to each question.
@@ -81,9 +83,10 @@ SPECIAL_PROBABILITIES = {
 }
 # Probability that an annotated answer repeats an earlier answer to the question.
 REPETITION_PROBABILITY = 0.1
-# Probability that the second annotator labels an answer.
+# Probability that the second annotator labels an answer; the first labels all.
 SECOND_ANNOTATOR_SHARE = 0.3
-# Probability that a label of the second annotator is drawn at random.
+# Probability that the second annotator's opinion about an answer is drawn at random, and so may
+# differ from the right one.
 CONFUSION_PROBABILITY = 0.2
 
 # A row of annotations: id of the answer, annotator, facet, label.
@@ -98,8 +101,8 @@ def write_sample(train: Path, test: Path, annotated: Path, seed: int) -> None:
         for number in range(N_QUESTIONS):
             folders = choose_folders(train, test, domain, number)
             write_question(rng, domain, number, ideas_by_question, folders)
-    # Use a separate random generator, so that a change of the annotated answers does not change the
-    # files above.
+    # Use a second random generator. So a change of how annotated answers are simulated does not
+    # change the files above.
     write_annotated_answers(np.random.default_rng([seed, 1]), annotated)
 
 
@@ -134,7 +137,7 @@ def write_question(
     name = f"{domain}_{number}"
     # The question asks about the first word of one of its ideas.
     subject = rng.choice(ideas_by_question[number]).split()[0]
-    # The numbers of the answers continue from folder to folder, so that all ids differ.
+    # Number the answers through from folder to folder, so that all ids of answers differ.
     n_written = 0
     for folder, n_answers in folders:
         answers = ""
@@ -252,7 +255,7 @@ def write_annotated_answers(rng: np.random.Generator, folder: Path) -> None:
 def draw_answers_with_repetitions(
     rng: np.random.Generator, name: str, number: int, ideas_by_question: list[list[str]]
 ) -> list[tuple[str, str]]:
-    """Return labels and texts of the annotated answers to a question, some of them equal.
+    """Return label and text of each annotated answer to a question; some answers are repeated.
 
     `name` is the id of the question, and `number` its number in its domain.
     """

@@ -43,7 +43,7 @@ def simulated_size() -> str:
 
 def has_current_templates() -> bool:
     """Return whether the submission templates exist and were made from the present data."""
-    # All templates are built together, so it is enough to check one of them.
+    # Check only one template: `tools.templates` builds all of them at once.
     template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
     if not template.is_file():
         return False
