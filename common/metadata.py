@@ -48,7 +48,7 @@ def find(folder: Path | None, name: str) -> Path | None:
     Returns
     -------
     Path or None
-        The path, which the functions of this module that read files take.
+        The path; the functions of this module that read a file take it.
     """
     if folder is None or not reading.is_there(folder / name):
         return None

@@ -103,7 +103,7 @@ class Provenance:
     code: str = ""
     # The folds of a cross-validation, such as "10 folds --by_question"; "" without folds.
     split: str = ""
-    # The origin of the files that the script made its files from.
+    # The common origin of the sources (see `made_from`): official, simulated or unknown.
     origin: Origin = Origin.UNKNOWN
     # Fingerprints of the files that this record describes: the script wrote them together. The keys
     # are the names of the files.

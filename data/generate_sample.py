@@ -54,8 +54,8 @@ N_MASKS = 10
 TARGET_SHARE = 0.2
 # Number of pairs of questions that the experts judge; half of the pairs are public.
 N_PAIRS = 50
-# The column of each expert, and the standard deviation of the noise that the expert adds to the
-# difference in quality of two questions.
+# Maps the column of each expert to the expert's error: the standard deviation of the noise that is
+# added to the difference in quality of two questions.
 EXPERTS = {"T1_ALR": 1.0, "T2_CL": 1.6, "T3_GF": 1.2, "T4_MQ": 1.8, "T5_NS": 1.4}
 # Width and height of an image, and the size of its font, in pixels.
 IMAGE_SIZE = (240, 180)
@@ -667,8 +667,8 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)])
     left = pairs[:, 0]
     right = pairs[:, 1]
-    # Each expert sees the difference in quality of a pair with noise. The standard deviation of the
-    # noise depends on the expert.
+    # An expert judges by the difference in quality of the two questions, plus noise. The standard
+    # deviation of the noise depends on the expert.
     noise_sd = np.array([*EXPERTS.values()])
     noise = noise_sd * rng.normal(size=(N_PAIRS, len(EXPERTS)))
     # The array has a row for each pair and a column for each expert.

@@ -35,8 +35,8 @@ from tools.blend import (
 import numpy as np
 
 TASK = 2
-# The models to blend. The prediction of a model is the mean of this many fits, each with another
-# seed.
+# Maps each model to blend to its number of fits. The fits of a model have different seeds, and the
+# prediction of the model is their mean.
 N_FITS = {"gradient_boosting": 3, "item_response": 1, "partial_vae": 1}
 
 

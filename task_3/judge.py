@@ -216,7 +216,8 @@ class Card:
     # Names of the subjects; "" if they are unknown.
     subjects: str
     n_answers: int
-    # Share of right answers, and its correlation with ability; NaN if they are unknown.
+    # Share of right answers, and the correlation of a right answer with the student's ability; NaN
+    # if they are unknown.
     rate: float
     discrimination: float
     # A chart of the options that students chose. None if the page shows an image instead, or if the
@@ -268,7 +269,7 @@ def make_cards(
 
 @dataclass(frozen=True)
 class Judgement:
-    """An expert's judgement of a pair of questions, in a file."""
+    """An expert's judgement of a pair of questions, and the file that holds it."""
 
     # QuestionId of the question that the expert finds better.
     better: int
@@ -280,10 +281,10 @@ JudgementsByPair = dict[tuple[int, int], Judgement]
 
 
 def merge(paths: Sequence[Path], output: Path) -> None:
-    """Merge panels of experts into one, and write it with a record of the files it was made from.
+    """Merge panels into one, and write it with a record of the files that it was made from.
 
-    An expert may occur in several files. A file is refused if the expert has judged a pair
-    differently in an earlier file.
+    A panel is a CSV file with the judgements of one or more experts. An expert may occur in several
+    of them. A file is refused if an expert has judged a pair differently in an earlier file.
     """
     if output.suffix.lower() != ".csv":
         raise InputError(f"{output}: expected the name of a CSV file, such as panel.csv")
@@ -350,7 +351,7 @@ def panel_table(
                 column.append(None)
             else:
                 column.append(1 if judgement.better == left else 2)
-        # Int8 has whole numbers and empty cells.
+        # The dtype Int8 allows empty cells.
         table[expert] = pd.array(column, dtype="Int8")
     return table
 

@@ -45,7 +45,7 @@ LEARNING_RATE = 0.02
 # Gaussian prior and is 1 / (2 · variance of the prior).
 OWN_LOADING_PENALTY = 30
 OWN_EVIDENCE_PENALTY = 15
-# Vectors z drawn from N(0, I), to compute the expectations over z.
+# Number of vectors z that are drawn from N(0, I), to estimate expectations over z.
 N_DRAWS = 2000
 
 

@@ -51,7 +51,8 @@ def main() -> None:
     if faults:
         raise InputError(faults[0])
     with tempfile.TemporaryDirectory() as folder:
-        # Write a draft of the zip and play it. If the dry run fails, no output is written.
+        # Write a draft of the zip, and let its entry play a game in a dry run. If the dry run
+        # fails, no output is written.
         draft = Path(folder) / output.name
         # `atomic_write` yields an open file for each path.
         with writing.atomic_write(draft) as (file,):

@@ -239,11 +239,13 @@ def command_to_repeat(file: Probabilities, train: Path) -> Command:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Training answers that were held out, and the predictions of each command for them."""
+    """Training answers that were held out, and the predictions of each model for them."""
 
-    # Index of the right category, counted from 0, int64 (n_answers,).
+    # The category that is true of each answer, counted from 0: wrong or right (task 1), or the
+    # chosen option (task 2); int64 (n_answers,).
     truth: IntArray
-    # Logarithms of the probabilities, float32 (n_commands, n_answers, n_categories).
+    # Logarithms of the predicted probabilities, float32 (n_commands, n_answers, n_categories). Each
+    # command runs one model.
     logs: FloatArray
 
 

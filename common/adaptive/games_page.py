@@ -21,7 +21,7 @@ from common.tasks import TASK_4
 import numpy as np
 import pandas as pd
 
-# Names of the values of IsCorrect.
+# The words for the values 0 and 1 of IsCorrect.
 OUTCOMES = np.array(TASK_4.value_names)
 # Largest number of students whose questions the page shows.
 _N_STUDENTS_SHOWN = 3

@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def context(self) -> IntArray:
-        """The contexts of each row as numbers, shape (rows, levels); see `Pairs.context`."""
+        """The number of each row's context on each level, shape (rows, levels): `Pairs.context`."""
         return self.pairs.context[self.rows]
 
     @cached_property

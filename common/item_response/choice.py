@@ -12,7 +12,7 @@ import numpy as np
 
 DEFAULT_DIMENSIONS = 8
 DEFAULT_GUESSING = 0.2
-# The settings to choose from.
+# The numbers of abilities and the guessing probabilities to choose from.
 _DIMENSIONS = (1, 2, 4, 8)
 _GUESSING = (0.0, 0.1, 0.2, 0.3)
 # Settings are chosen if there are at least `_MIN_ANSWERS` and at most `_MAX_ANSWERS` answers. With

@@ -19,9 +19,10 @@ from tools.quickstart.steps import LOCAL_SPLIT, Step
 # compile PyTorch's modules, and the second one uses the compiled modules. So they must not start
 # together, and are no neighbours in the list.
 SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
-# If the data have more bytes than this, one step runs at a time: two might exceed the memory.
+# If the data have more bytes than this, only one step (a model, for instance) runs at a time: two
+# might need more memory than there is.
 LARGE_DATA = 100e6
-# How often the line of running steps is updated.
+# Time between two updates of the line that shows the running steps.
 SECONDS_BETWEEN_UPDATES = 0.2
 
 
