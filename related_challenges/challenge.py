@@ -23,8 +23,8 @@ SUBMISSION = "submission.csv"
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 TEST_INPUT_FOLDER = layout.TEST_INPUT_DIR.name
 TEST_OUTPUT_FOLDER = layout.TEST_OUTPUT_DIR.name
-# Flags of a model that name the folder and the name of the file of folds, with their defaults. They
-# have the same names as the flags for the submission template in the kit's four tasks.
+# The flags of a model that say where the file of folds is: its folder and its name, with their
+# defaults. In the kit's four tasks, the flags for the submission template have the same names.
 FOLD_FLAGS = {
     "submission_template_dir": TEST_INPUT_FOLDER,
     "submission_template_file": layout.FOLDS,

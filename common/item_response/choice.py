@@ -37,8 +37,9 @@ class Choice:
     n_dimensions: int
     # Probability that a student who does not know the answer guesses it right.
     guessing: float
-    # A context is a group of questions, such as a quiz. Contexts may be nested in several levels
-    # (see MODEL.md). This is the number of levels that the fit uses: either all, or 0.
+    # The context of an answer is, for instance, the quiz in which it was given. Contexts may be
+    # nested in several levels (see MODEL.md). This is the number of levels that the fit uses:
+    # either all, or 0.
     n_levels: int
 
 

@@ -36,9 +36,9 @@ class SavedEstimator:
     posterior: Posterior
     history: list[HeldOutScore]
     settings: Settings
-    # A context is a group of questions, such as a quiz. Contexts may be nested in several levels
-    # (see MODEL.md). This is the number of levels in the training answers. The fit has used either
-    # all of them or none: `posterior.levels` holds those that it used.
+    # The context of an answer is, for instance, the quiz in which it was given. Contexts may be
+    # nested in several levels (see MODEL.md). This is the number of levels in the training answers.
+    # The fit has used either all of them or none: `posterior.levels` holds those that it used.
     n_levels: int
     # Arrays that only estimators of this class have. The keys are the names of the arrays.
     class_arrays: Arrays

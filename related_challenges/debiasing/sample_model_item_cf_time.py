@@ -30,9 +30,9 @@ TIME_DECAY = 2.0
 # Two clicks that are more positions apart than this do not count as a pair.
 MAX_DISTANCE = 40
 # If a user has clicked one item (clicked), the similarity of another item (scored) to it raises the
-# other item's score. To count popular items less, the similarity is divided by n_clicked **
-# CLICKED_POWER * n_scored ** SCORED_POWER, where n_clicked and n_scored are the numbers of clicks
-# on the two items.
+# other item's score. So that popular items count less, this similarity is divided by
+# n_clicked ** CLICKED_POWER and by n_scored ** SCORED_POWER, where n_clicked and n_scored are the
+# numbers of clicks on the two items.
 CLICKED_POWER = 0.2
 SCORED_POWER = 0.55
 # The n-th latest click of a test user has the weight n ** -RECENCY_POWER.

@@ -133,7 +133,7 @@ def differences_from_right(features: Any, answer: IntArray) -> Any:
 
 
 def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
-    """Fit weights of the features, shape (features,), that score right options above wrong ones."""
+    """Fit a weight for each feature, so that right options get higher scores than wrong ones."""
     # A row for each option, instead of the shape (questions, 5, features).
     option_features = features.reshape(-1, features.shape[-1])
     # A row for each wrong option: its features, subtracted from the features of the right option.
@@ -142,8 +142,9 @@ def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
     # alike. 1e-9 is added to avoid a division by 0. The weights returned are for the undivided
     # features.
     scale = differences.std(axis=0) + 1e-9
-    # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
-    # 1) and wrong minus right (class 0).
+    # A classifier must predict which of two options is the right one. It needs examples of two
+    # classes, so each difference is used twice: right minus wrong (class 1) and wrong minus right
+    # (class 0).
     both_signs = np.concatenate([differences, -differences]) / scale
     is_right_minus_wrong = np.repeat([1, 0], len(differences))
     model = LogisticRegression(C=INVERSE_PENALTY, fit_intercept=False)
