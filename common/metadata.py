@@ -252,7 +252,7 @@ def find_subjects(folder: Path | None, question_id: IntArray, tasks: str = "3/4"
     question_id
         QuestionIds, shape (n,).
     tasks
-        The tasks of the questions, one of `layout.TASK_PAIRS`.
+        The tasks of the questions: "1/2" or "3/4".
 
     Returns
     -------
@@ -287,7 +287,7 @@ def list_subject_names(
     question_id
         QuestionIds, shape (n,).
     tasks
-        The tasks of the questions, one of `layout.TASK_PAIRS`.
+        The tasks of the questions: "1/2" or "3/4".
 
     Raises
     ------

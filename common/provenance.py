@@ -166,9 +166,9 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
         if word.startswith("--"):
             flag, has_value, value = word[2:].partition("=")
             options[flag] = value if has_value else True
-            # The word after --flag is a value of the flag. The word after --flag=value is a file,
-            # and so is the word after --local. Only in task 3, --local may take a value, which then
-            # gets the key "files" as well.
+            # A word after --flag is a value of this flag. A word after --flag=value belongs to no
+            # flag, so it is a file. --local has no value either, except in task 3: there its value
+            # gets the key "files" too.
             next_word_is_value = not has_value and flag != "local"
             key = flag if next_word_is_value else "files"
             continue

@@ -84,12 +84,11 @@ def _replace_files(
 ) -> None:
     """Move the new files from the folder `partial` into the data folder, and remove the old files.
 
-    `new_paths` lie in `partial`, `old_paths` in `data_dir`. A new file overwrites the old file that
-    has the same path in its folder. All other old files are deleted.
+    `new_paths` lie in `partial`, `old_paths` in `data_dir`. A new file keeps its path relative to
+    its folder, and so may overwrite an old file. All other old files are deleted.
     """
     targets = set()
     for path in new_paths:
-        # The file gets the same path in the data folder as it has in `partial`.
         target = data_dir / path.relative_to(partial)
         target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(target)

@@ -229,12 +229,13 @@ def with_best_known_origin(results: Sequence[Result]) -> list[Result]:
 
 
 def make_table(results: Sequence[Result]) -> Table:
-    """Make a table of results on one task, phase and version of the rules, in the order of time.
+    """Make a table of results that belong to one task, phase and version of the rules.
 
-    `results` may have been scored on different answers, for instance before and after a new
-    simulation of the data. The rows of the table are scores of the models' present code on the
-    answers of the latest result, and published scores to compare them with. Scores of former code,
-    and scores on earlier answers, are kept in lists of their own.
+    `results` are in the order of time. They may have been scored on different answers, for instance
+    before and after a new simulation of the data. The answers of the latest result count as the
+    present answers. The rows of the table are scores of the models' present code on the present
+    answers, and published scores to compare them with. Scores of former code, and scores on earlier
+    answers, are kept in lists of their own.
     """
     results_by_answers: dict[str, list[Result]] = {}
     for result in results:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 _FORMAT = "item response estimator"
-# A file of another version is refused. Increase this number with every change of a file's arrays.
+# The version of the file format. `read` refuses a file of another version. Increase this number
+# whenever the arrays of a file change.
 _VERSION = 2
 
 # In a file, the names of the arrays that only one class of estimator has begin with this prefix.
