@@ -15,17 +15,9 @@ from pathlib import Path
 from common import cli, layout, provenance, reading, schema, writing
 from common.errors import InputError
 from common.provenance import Provenance
-from common.tasks import TASK_1
+from common.tasks import SOURCES_OF_TEMPLATE
 
 import pandas as pd
-
-# The files in data/ that each template is built from.
-_SOURCES = {
-    layout.TEMPLATE_TASK_1_2: [
-        f"{layout.TEST_DIR.name}/{TASK_1.answers_name(phase)}" for phase in layout.PHASES
-    ],
-    layout.TEMPLATE_TASK_3: [f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}"],
-}
 
 
 def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
@@ -35,21 +27,21 @@ def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
     `InputError` if no template can be built.
     """
     left_out = []
-    for name, sources in _SOURCES.items():
+    for name, sources in SOURCES_OF_TEMPLATE.items():
         paths = [data_dir / source for source in sources]
         missing = [path for path in paths if not reading.is_there(path)]
         if missing:
             left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
             build_template(name, data_dir, template_dir)
-    if len(left_out) == len(_SOURCES):
+    if len(left_out) == len(SOURCES_OF_TEMPLATE):
         raise InputError(f"no template can be built: {'; '.join(left_out)}")
     return left_out
 
 
 def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     """Build one template and, beside it, a record that names the files it was made from."""
-    sources = [data_dir / source for source in _SOURCES[name]]
+    sources = [data_dir / source for source in SOURCES_OF_TEMPLATE[name]]
     is_ranking = name == layout.TEMPLATE_TASK_3
     rows = ranking_rows(sources) if is_ranking else pair_rows(sources)
     path = template_dir / name

@@ -5,6 +5,7 @@ from pathlib import Path
 from common import fingerprints, layout, provenance
 from common.errors import InputError
 from common.stray_files import list_paths
+from common.tasks import SOURCES_OF_TEMPLATE
 from tools.quickstart.processes import run_python
 from tools.quickstart.steps import show
 
@@ -24,9 +25,7 @@ def prepare_task_data(python: str, size: str | None) -> None:
         print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
         run_python(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
-    # `has_current_templates` looks at the template of task 3, which is made from the metadata. This
-    # template cannot exist if there are no metadata: rebuild nothing then.
-    if layout.METADATA_DIR.exists() and not has_current_templates():
+    if needs_templates():
         print("building the submission templates", flush=True)
         run_python(python, "-m", "tools.templates")
     kind = f"simulated, {simulated_size()}" if is_simulated else "your files"
@@ -41,10 +40,17 @@ def simulated_size() -> str:
     return str(marker.get("size", "of unknown size"))
 
 
-def has_current_templates() -> bool:
-    """Return whether the submission templates exist and were made from the present data."""
-    # Check only one template: `tools.templates` builds all of them at once.
-    template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
+def needs_templates() -> bool:
+    """Return whether a submission template is missing or outdated, and can be built."""
+    for name, sources in SOURCES_OF_TEMPLATE.items():
+        can_be_built = all((layout.DATA_DIR / source).exists() for source in sources)
+        if can_be_built and not _is_current(layout.TEMPLATE_DIR / name):
+            return True
+    return False
+
+
+def _is_current(template: Path) -> bool:
+    """Return whether a submission template exists and was made from the present data."""
     if not template.is_file():
         return False
     try:
