@@ -75,7 +75,7 @@ def number_contexts(
     If QuizId is known for at least half of the pairs to be predicted, a context is a combination of
     a quiz and a class, and the result has one column. Otherwise a context is a cluster of questions
     that the same students answer. Then the result has a column for each level of clusters, from the
-    largest clusters to the smallest. Each level divides the clusters of the level before.
+    largest clusters to the smallest: each cluster of a level is a part of one of the level before.
 
     Parameters
     ----------

@@ -362,7 +362,7 @@ def order(asked: Asked) -> Columns:
 def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray]]:
     """Find the student's known answers shortly before and after each row asked, in its quiz.
 
-    A known answer that was given in the same minute as the row's answer counts as later.
+    A known answer that was given in the same minute as the row's answer counts as given after it.
 
     Yields
     ------
@@ -378,11 +378,12 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
     # row, count the known answers with an earlier moment. In `known_moment`, which is sorted, this
     # count is the position of the first answer that is not earlier.
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends with the moment -1, which belongs to no quiz, so that two elements lie before
-    # each row and two after it. The loop leaves out elements of another student or quiz.
+    # Add two elements at each end of the arrays, so that two elements lie before each row and two
+    # after it. The added elements have the moment -1, which belongs to no quiz. The loop leaves out
+    # elements of another student or quiz, and so the added ones too.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
-    # The position of the same answer in the padded arrays.
+    # The position of the first answer that is not earlier, in the longer arrays.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     student_and_quiz = _combined_number_of(asked_moment)
@@ -392,8 +393,8 @@ def _neighbours_in_quiz(asked: Asked) -> Iterator[tuple[str, BoolArray, IntArray
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
         is_same_quiz = _combined_number_of(known_moment[position]) == student_and_quiz
-        # A row whose quiz or time is unknown has the moment -1, like the padding: make sure that it
-        # gets no neighbour.
+        # A row whose quiz or time is unknown has the moment -1, like the added elements: make sure
+        # that it gets no neighbour.
         has_neighbour = (asked_moment >= 0) & is_same_quiz
         yield name, has_neighbour, by_time[position[has_neighbour]]
 

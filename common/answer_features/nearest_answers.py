@@ -60,11 +60,12 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
     The nearest answers of a row are the student's answers to the questions that are most similar to
     the row's question.
     """
-    student = pairs.numbers["student"][rows]
-    question = pairs.numbers["question"][rows]
+    asked_student = pairs.numbers["student"][rows]
+    asked_question = pairs.numbers["question"][rows]
     n_rows = len(rows)
     n_options = known.n_options if known.has_options else 0
     n_shown = _N_OPTIONS_SHOWN if known.has_options else 0
+    # The powers of the similarities that serve as weights of the nearest answers.
     powers = PRIOR_WEIGHT_BY_POWER
     summary = NearestAnswers(
         residual={power: np.zeros(n_rows, np.float32) for power in powers},
@@ -99,15 +100,16 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
             # For each row, the ranks of the options of the question asked, in the order in which
             # the question shows them: 0 for the right option, 1 for the most popular wrong one, and
             # so on.
-            rank_of_position = known.outcome_of_option[question[block]]
+            rank_of_position = known.outcome_of_option[asked_question[block]]
             summary.outcome[block] = _ranks_chosen(known, nearest, rank_of_position)
+            # A habit says how much more often than usual the student chose a position.
             habits = _find_habits(known, nearest, weight_by_power, rank_of_position)
             for power, habit in habits.items():
                 summary.habit[power][block] = habit
 
     visit_nearest(
         (known.student, known.question),
-        (student, question),
+        (asked_student, asked_question),
         pairs.n_students,
         pairs.neighbours,
         pairs.similarity,
@@ -127,8 +129,10 @@ def _find_habits(
 
     Position 0 is the first option that a question shows. In one answer, the excess of a position is
     1 if the student chose it, else 0, minus the share of the position among all known answers to
-    the same question. The result is the weighted mean of the excess over the nearest answers,
-    shrunk towards 0.
+    the same question. The habit of a position is the weighted mean of its excess over the nearest
+    answers, shrunk towards 0. The columns of the result are in the order of ranks: first the habit
+    of the position at which the question asked shows its right option, then that of the position
+    of its most popular wrong option, and so on.
 
     Parameters
     ----------
@@ -146,9 +150,7 @@ def _find_habits(
     Returns
     -------
     dict
-        For each power, an array of shape (rows, options). Column 0 belongs to the position of the
-        right option of the question asked, column 1 to the position of the most popular wrong
-        option, and so on.
+        For each power, the habits, in the order of ranks, shape (rows, options).
     """
     # Shape (rows, nearest, options): the excess of each position in each nearest answer.
     excess = _excess_over_share(known, nearest)
@@ -162,8 +164,8 @@ def _find_habits(
         # is the product of a matrix (1, nearest) and a matrix (nearest, options).
         weighted_excess = (weight[:, None, :] @ excess)[:, 0, :]
         habit = weighted_excess / _divisor_of_shrunk_mean(weight, power)[:, None]
-        # Columns are in the order of positions. Put them into the order of ranks: the right option
-        # first, then the most popular wrong option, and so on.
+        # So far, the columns of `habit` are in the order of positions. Put them into the order of
+        # ranks.
         habit_by_power[power] = np.take_along_axis(habit, position_of_rank, axis=1)
     return habit_by_power
 

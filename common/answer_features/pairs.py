@@ -40,8 +40,8 @@ class Pairs:
     n_students: int
     n_questions: int
     # The contexts of each pair as numbers, from `number_contexts`: shape (pairs, levels). A context
-    # is a quiz, for instance. Each level divides the contexts of the level before into smaller
-    # ones.
+    # is a quiz, for instance. The levels go from large contexts to small ones: each context of a
+    # level is a part of one context of the level before.
     context: IntArray
     # For each question, the most similar questions and their similarities, from
     # `similar_questions`: shape (questions, neighbours).

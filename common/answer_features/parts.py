@@ -204,9 +204,10 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     # after the other, when all other groups are done.
     one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
-    # The computed columns are kept, so memory fills up over time. Therefore start with the groups
-    # whose computation takes most memory, which are the first group (`model`) and the last groups:
-    # compute the first group, then the others from the last one backwards.
+    # The computed columns are kept, so memory fills up over time. So start with the groups whose
+    # computation takes most memory. In the order of `GROUPS`, these are the first group, `model`,
+    # and the groups at the end. So compute the first group, then the last, the second to last, and
+    # so on.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     columns_of_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
     for name in one_by_one:

@@ -101,8 +101,8 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     row, column = np.nonzero(values >= kth_largest)
     # Sort the values by row, then from the largest to the smallest.
     order = np.lexsort((-values[row, column], row))
-    # `nonzero` returns the rows in increasing order, and sorting by row keeps that order. So a
-    # search finds the position in `order` at which each row begins.
+    # `nonzero` returns the rows in increasing order, so row[order] equals `row`. Thus a search in
+    # `row` finds the position in `order` at which each row begins.
     first_of_row = np.searchsorted(row, np.arange(len(values)))
     # The positions in `order` of the k largest values of each row, shape (rows, k).
     first_k_of_row = first_of_row[:, None] + np.arange(k)

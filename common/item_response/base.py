@@ -143,10 +143,12 @@ class BaseItemResponse:
 
     @property
     def uses_context(self) -> bool:
-        """Whether the fit used contexts; if `n_dimensions` is None, it may have left them out.
+        """Whether the item response model uses the contexts of answers, such as their quizzes.
 
-        Even if the fit left contexts out, `ItemResponseOptions` uses them to find the habits of
-        students, such as to click the first option.
+        It does not if the fit was given no contexts. If `n_dimensions` is None, the fit may also
+        leave out contexts that it was given: it does so if it predicts held-out answers better
+        without them. `ItemResponseOptions` still finds the habits of students in these contexts,
+        such as to click the first option.
         """
         return bool(self._check_fitted().levels)
 

@@ -24,8 +24,8 @@ _MAX_ANSWERS = 200_000
 _N_FOLDS = 4
 _ENOUGH_HELD_OUT = 6_000
 # If the fit uses contexts, a guessing probability replaces the default only if it lowers the mean
-# loss by more than this number of standard errors. The default was chosen on answers with contexts,
-# so without clear evidence it is kept.
+# loss by more than this number of standard errors. The default was chosen on other answers with
+# contexts. So it is likely to suit such answers, and is kept without clear evidence against it.
 _MIN_GAIN_WITH_CONTEXTS = 3.0
 
 
@@ -50,7 +50,8 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
 
     1. Contexts are used or left out.
     2. The guessing probability is chosen. If contexts are used, the default is kept unless another
-       value is clearly better, since the default was chosen on answers with contexts.
+       value is clearly better. The default was chosen on other answers with contexts, so it is
+       likely to suit such answers.
     3. The number of abilities is chosen. If contexts are used, the default is kept.
 
     The first two steps compare fits with one ability, because these fits are the fastest.

@@ -348,8 +348,8 @@ def restore(
     sums : array of float64, shape (levels, stages, 4)
         For `estimate_variance`: the sums of `_sum_effects` over the effects of the nodes.
     shared_slope : array of float32, shape (leaves,)
-        For `update_shared`: the expected slope of the log likelihood of each leaf's answers in the
-        effect that students share.
+        For `update_shared`: the expected derivative of the log likelihood of each leaf's answers by
+        the effect that all students share in the leaf's context.
     """
     n_students, k = students.mean.shape
     # The mean of each student's vector (ability, 1), shape (students, k + 1).
@@ -380,7 +380,7 @@ def restore(
         sums[depth] = _sum_effects(stage, node_mean, node_variance, variance[depth])
     # The loop has ended with the last level, whose nodes are the leaves. So `above`, `conditional`
     # and `student_vector` now hold the values of the leaves.
-    return effects, sums, _slope_in_shared_effect(above, conditional, student_vector)
+    return effects, sums, _derivative_by_shared_effect(above, conditional, student_vector)
 
 
 def _add_effects_of_nodes(
@@ -456,46 +456,52 @@ def _variance_of_node_effects(
         The posterior covariances of the k abilities of each node's student, shape (nodes, k, k).
     """
     k = ability_covariance.shape[1]
-    # The variance is a sum of two parts. The first part is there because the ability is uncertain.
-    # For a known ability, the mean of a total effect is offset − pull · (ability, 1). The node's
-    # own effect is a difference of two total effects. So its mean contains −d · ability, where d is
-    # the difference of their pulls. The variance of this term is dᵀ V d, where V is the covariance
-    # matrix of the abilities.
+    # The variance is a sum of two parts. The first part is there because the abilities are
+    # uncertain. If they are known, a total effect has the mean offset − pull · (ability, 1). The
+    # node's own effect is the total effect at the node minus the total effect above. So the
+    # abilities enter the mean of the own effect by −d · ability, where the vector d is the pull at
+    # the node minus the pull above. The variance of this product is dᵀ V d, where V is the
+    # covariance matrix of the abilities. The last element of a pull belongs to the constant 1, so
+    # it is left out.
     pull_difference = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum(
         "ni,nij,nj->n", pull_difference, ability_covariance, pull_difference, optimize=True
     )
-    # The second part is the variance for a known ability. Then the total effect at the node is
-    # gain · (total above) plus an independent term with the variance conditional.noise. So the
+    # The second part is the variance if the abilities are known. Then the total effect at the node
+    # is gain · (total above) plus an independent term with the variance conditional.noise. So the
     # node's own effect, the total effect minus the total above, is (gain − 1) · (total above) plus
     # this term.
     variance += (1 - conditional.gain) ** 2 * above.noise + conditional.noise
     return variance
 
 
-def _slope_in_shared_effect(
+def _derivative_by_shared_effect(
     above: _Totals, leaves: ConditionalTotals, student_vector: FloatArray
 ) -> FloatArray:
-    """Return the expected slope of each leaf's log likelihood in the effect that students share.
+    """Return the expected derivative of each leaf's log likelihood by the leaf's shared effect.
 
-    A leaf is a student in a context of the last level, such as a quiz. The leaf's own effect is
-    integrated out, which multiplies the slope by `gain`. The slope is taken at the old mean of the
-    shared effect. With sums over the leaf's answers, it is
+    A leaf is a student in a context of the last level, such as a quiz. The shared effect is an
+    effect of this context that all students have in common. The derivative is taken at its mean
+    before the step. For one answer, the log likelihood is linear · logit − weight · logit² / 2, so
+    its derivative is linear − weight · logit. The mean of the shared effect has been subtracted
+    from this logit, which is then slopes · ability + intercept + total effect at the leaf.
+
+    The total effect at the leaf is the leaf's own effect plus the total above, which is the effect
+    of the student in wider contexts. The own effect is integrated out. This multiplies the
+    derivative by the number `leaves.gain`. With sums over the leaf's answers, the result is
 
         gain · (Σ linear − Σ weight · E[slopes · ability + intercept] − Σ weight · E[total above]).
 
-    The slope of the log likelihood of one answer, linear · logit − weight · logit² / 2, is
-    linear − weight · logit. The logit is slopes · ability + intercept + total.
-
     `student_vector` is E[(ability, 1)] of each leaf's student.
     """
-    # The posterior mean of the total effect at each leaf if the total above is 0. It is
-    # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]), with sums over the leaf's
-    # answers.
+    # The posterior mean of the total effect at each leaf if the total above is 0. The fields
+    # `offset` and `pull` are such that this mean is
+    # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]).
     mean_without_above = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
-    slope: FloatArray = leaves.gain * mean_without_above / leaves.noise
-    slope -= leaves.weight_above * above.mean
-    return slope
+    derivative: FloatArray = leaves.gain * mean_without_above / leaves.noise
+    # `weight_above` is gain · Σ weight.
+    derivative -= leaves.weight_above * above.mean
+    return derivative
 
 
 # ---- Variances and shared effects --------------------------------------------------------------

@@ -91,7 +91,7 @@ class _Matrices:
     # The outcome (1 right, 0 wrong) minus the predicted P(right), divided by the standard deviation
     # of this difference.
     residual: Any
-    # How strongly the residual depends on the other answers of the student: l = c √v in the
+    # How strongly the residual depends on the other answers of the student: the loading l in the
     # formulas of the module's docstring.
     loading: Any
 
@@ -111,14 +111,14 @@ def _make_matrices(answers: AnswersOfStudents, predictions: Predictions) -> _Mat
         """Put the values of the chosen students' answers into a sparse matrix."""
         return scipy.sparse.csr_matrix((values[is_chosen], cells), shape)
 
-    # As in the module's docstring, the loading is c √v with c = √(w (1 + w u₋)). w is the curvature
-    # of an answer's log likelihood. u₋ is the variance of its logit, given the student's other
-    # answers.
-    w = predictions.curvature
-    u = predictions.logit_variance
-    squared_c = w * (1 + w * u)
-    v = _relative_variances(answers)[answers.student]
-    loading = np.sqrt(squared_c * v)
+    # The loading of an answer says how strongly its residual depends on the student's other
+    # answers. It is computed from the curvature of the answer's log likelihood, the variance of its
+    # logit given the student's other answers, and the relative variance of the student's logits.
+    # The module's docstring calls these three numbers w, u₋ and v.
+    curvature = predictions.curvature
+    squared_c = curvature * (1 + curvature * predictions.logit_variance)
+    relative_variance = _relative_variances(answers)[answers.student]
+    loading = np.sqrt(squared_c * relative_variance)
     return _Matrices(
         is_answered=as_matrix(np.ones(len(answers.student), np.float32)),
         residual=as_matrix(predictions.residual / np.sqrt(predictions.residual_variance)),
@@ -134,8 +134,8 @@ def _correlate(
     The residuals have the standard deviation 1. So the correlation of two questions is the mean of
     the product of their residuals, over the students who answered both questions. Even if the model
     is true, the expectation of this product is not 0, since both residuals rest on estimates of the
-    same student's abilities. So this expectation is subtracted. The module's docstring has its
-    formula.
+    same student's abilities. The expectation is minus the scalar product of the questions' slopes,
+    times the product of the two answers' loadings. It is subtracted from the product.
 
     Parameters
     ----------

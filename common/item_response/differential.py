@@ -139,7 +139,9 @@ def _sum_by_question(
     residual = predictions.residual[rows]
     by_intercept = predictions.by_intercept[rows]
     by_slope = predictions.by_slope[rows]
-    # The values that `bincount` adds up for each question. For None, it counts the answers.
+    # The values of each answer that `bincount` adds up for each question. Without values (None), it
+    # counts the answers. The names of the other columns are products: i is the derivative by the
+    # intercept, s the derivative by the slope, and r the residual.
     columns = {
         "n": None,
         "ir": by_intercept * residual / residual_variance,

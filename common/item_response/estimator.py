@@ -323,9 +323,10 @@ class ItemResponse(BaseItemResponse):
     def with_subjects(self, student: npt.ArrayLike, subject: npt.ArrayLike) -> "ItemResponse":
         """Return an estimator that knows the subjects of answers, as the method `mastery` needs.
 
-        In the result, the subjects of a question are its contexts. Call this method if the contexts
-        of the fit were not subjects but quizzes, for instance, or if there were none. The effects
-        of the subjects in the result are 0: students differ in a subject only by their abilities.
+        A context of an answer is, for instance, the quiz in which it was given. In the result, the
+        contexts of an answer are the subjects of its question. Call this method if the contexts of
+        the fit were not subjects, or if there were none. The effects of the subjects in the result
+        are 0: students differ in a subject only by their abilities.
 
         Parameters
         ----------

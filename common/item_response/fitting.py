@@ -152,8 +152,8 @@ def fit_posterior(
     if start is None:
         state = _begin(data, settings, student_order)
     else:
-        # `data` numbers the contexts anew. `_continue` also needs the ids of the contexts, to find
-        # their effects in `start`.
+        # In `data`, each context has a number that only this fit knows. So `_continue` also gets
+        # the ids of the contexts, to find their effects in the earlier fit, `start`.
         state = _continue(data, settings, start, answers.context)
     state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
     # Add an average student after the last one: predictions for unknown students use this row.

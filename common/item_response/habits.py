@@ -127,26 +127,25 @@ def _sort_choices(
 ) -> tuple[IntArray, Observations]:
     """Sort choices by student and context; return their order, and the sorted `Observations`.
 
-    Students and contexts are numbered from 0. The returned `Observations` says which of the sorted
-    choices belong to which student and context. A student has an overall habit, and a habit in each
-    context. So the choices have two levels (see `Level`): a node of the first level holds all
-    choices of a student, and a node of the second level holds the student's choices in one context.
+    Students and contexts are numbered from 0. The returned `Observations` groups the sorted choices
+    in two ways, called levels. A group is called a node. On the first level, a node holds all
+    choices of a student, for the student's overall habit. On the second level, a node holds the
+    choices of a student in one context, for the student's habit in this context.
     """
     n_choices = len(student)
-    # On each level, `sort_answers` makes a node for each student and label. On the first level, all
-    # choices have the label 0, so a student has one node. On the second level, the labels are the
-    # contexts.
+    # On each level, `sort_answers` puts choices of a student that have the same label into one
+    # node. On the first level, all choices have the label 0. On the second level, the label of a
+    # choice is the number of its context.
     label_of_all = np.zeros(n_choices, np.int32)
     order, start, levels = sort_answers(student, [label_of_all, context], n_students)
-    # Only `start` and `levels` of these `Observations` are used. The other arrays must have an
-    # element for each choice, but their values mean nothing. `order` serves as `item` only because
-    # it has the right length and dtype.
-    unused = np.zeros(n_choices, bool)
+    # `Observations` also needs the arrays `item`, `is_right` and `is_used`, which habits do not
+    # use. So give it any arrays of the right length and dtype: `order` and `placeholder`.
+    placeholder = np.zeros(n_choices, bool)
     observations = Observations(
         start=start,
         item=order,
-        is_right=unused,
-        is_used=unused,
+        is_right=placeholder,
+        is_used=placeholder,
         n_items=n_choices,
         levels=levels,
     )
@@ -332,8 +331,10 @@ def add_habits(
     """
     student_position = find_ids(habits.student_ids, student)
     context_position = find_ids(habits.context_ids, context)
-    # `habits.levels` has two levels: the students as a whole, then their contexts. At the first
-    # level, a student has only one node, whose label is 0.
+    # `habits.levels` has two levels. On the first level, there is one node for each student, with
+    # the label 0. On the second level, there is one node for each context of a student, and its
+    # label is the position of the context. On each level, `find_nodes` finds the node of each
+    # pair's student that has the pair's label.
     labels = [np.zeros_like(context_position), context_position]
     nodes_by_level = find_nodes(habits.levels, student_position, labels)
     habit = np.zeros_like(probability)

@@ -170,7 +170,8 @@ def predict_left_out(answers: AnswersOfStudents) -> Predictions:
     # A student's k abilities are summed up in one number, the overall ability: direction · ability,
     # where `direction` is a unit vector, the direction of the mean slopes of the questions.
     overall_mean = answers.students.mean @ answers.direction
-    # The covariance of the overall ability with each of the k abilities, shape (students, k).
+    # The covariance of direction · ability with each of the k abilities is the covariance matrix of
+    # the abilities times `direction`. Shape (students, k).
     overall_covariance = answers.students.covariance @ answers.direction
     # `values` has a row for each field of `Predictions`, in the order of the fields, and a column
     # for each answer.

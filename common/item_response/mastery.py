@@ -109,12 +109,13 @@ def _require_questions(posterior: Posterior, subject: IntArray) -> None:
 def _easiness_of_questions(posterior: Posterior, subject: IntArray) -> FloatArray:
     """Return how easy each question is for an average student, as a logit.
 
-    It is the intercept of the question, plus an effect that all students share in the question's
-    narrowest subject. `subject` has a row for each question, and a column for each level of
+    It is the intercept of the question, plus the shared effect of the question's narrowest subject.
+    A shared effect says how much easier the questions of a subject are, for all students, than
+    their intercepts tell. `subject` has a row for each question, and a column for each level of
     subjects, the widest first.
     """
-    # `shared.mean` has an effect for each of the narrowest subjects, in the order of their ids in
-    # `context_ids[-1]`. `find_ids` finds the position of each question's subject among them.
+    # `shared.mean` has the shared effect of each of the narrowest subjects, in the order of their
+    # ids in `context_ids[-1]`. `find_ids` finds the position of each question's subject among them.
     shared_effect = posterior.shared.mean[find_ids(posterior.context_ids[-1], subject[:, -1])]
     # The last row of `items.mean` stands for unknown questions: leave it out. The last column is
     # the intercept.
@@ -208,8 +209,9 @@ def _expected_shares(
         logit = slopes · ability + effect + easiness,
         P(right) = guessing + (1 − guessing) sigmoid(logit).
 
-    The share is the mean of P(right) over the questions. It is uncertain because the ability, the
-    effect and the parameters of the questions are.
+    The questions have a subject in common. The effect says how much better the student is in this
+    subject than the abilities tell. The share is the mean of P(right) over the questions. It is
+    uncertain because the ability, the effect and the parameters of the questions are.
 
     Parameters
     ----------
@@ -235,9 +237,10 @@ def _expected_shares(
     question_variance = np.trace(posterior.items.covariance[questions], axis1=1, axis2=2)
 
     logit = ability @ slopes.T + easiness + effects[:, [EFFECT_MEAN]]
-    # Var[slopes · ability + effect] = slopesᵀ Cov[ability] slopes + Var[effect]
-    #                                  + 2 Cov[effect, ability] · slopes,
-    # for each student n and question q; i and j are abilities.
+    # The variance of slopes · ability + effect, for each student n and question q, is
+    #     slopesᵀ Cov[ability] slopes + Var[effect] + 2 Cov[effect, ability] · slopes.
+    # The next line computes the first term, in which i and j number the abilities. The line after
+    # it adds the other two terms.
     variance = np.einsum("qi,nij,qj->nq", slopes, ability_covariance, slopes, optimize=True)
     variance += effects[:, [EFFECT_VARIANCE]] + 2 * effects[:, EFFECT_COVARIANCES] @ slopes.T
     variance += question_variance
@@ -310,11 +313,20 @@ def _include_subjects_below(
 ) -> FloatArray:
     """Return the expected share of right answers at each node, a mean over the node's questions.
 
-    A node is a student together with a subject. If the student has answers in a narrower subject
-    below this subject, the share that is expected there counts for the questions of the narrower
-    subject. For all other questions, `mean` counts, the share that follows from the effect of the
-    node. `below` has a row for each node of the next level: the position of its parent, its number
-    of questions, and its share.
+    A node is a student together with a subject in which the student has answers. If the student
+    also has answers in a narrower subject below this subject, the questions of the narrower subject
+    count with the share that is expected there. All other questions count with `mean`.
+
+    Parameters
+    ----------
+    mean
+        The share at each node if the effect of its own subject counts for all questions of the
+        subject, shape (nodes,).
+    n_questions
+        The number of questions of each node's subject.
+    below
+        A row for each node of the next narrower level: `parent` is the position of its parent among
+        the nodes, `n` its number of questions, and `mean` its expected share.
     """
     n_below = np.bincount(below["parent"], below["n"], minlength=len(mean))
     sum_below = np.bincount(below["parent"], below["n"] * below["mean"], minlength=len(mean))

@@ -279,16 +279,17 @@ def update_students(sums: FloatArray, prior: Gaussians | None = None) -> Gaussia
     # slopes, then the intercept at the position k.
     linear_sums, squares = unpack_sums(sums)
     k = linear_sums.shape[1] - 1
-    # First only the sum over the answers, Σ weight · E[slopes slopesᵀ]. The prior precision is
-    # added below.
-    precision = squares[:, :k, :k]
+    # Σ weight · E[slopes slopesᵀ], which the answers add to the prior precision.
+    added_precision = squares[:, :k, :k]
+    # Σ weight · E[slopes · intercept].
     sum_slopes_intercept = squares[:, :k, k]
     precision_times_mean = linear_sums[:, :k] - sum_slopes_intercept
     if prior is None:
-        precision = precision + np.eye(k, dtype=np.float32)
+        # The prior N(0, I) has the identity matrix as its precision.
+        precision = added_precision + np.eye(k, dtype=np.float32)
     else:
         prior_precision = np.linalg.inv(prior.covariance)
-        precision = precision + prior_precision
+        precision = added_precision + prior_precision
         precision_times_mean += np.einsum("nij,nj->ni", prior_precision, prior.mean)
     covariance = np.linalg.inv(precision)
     mean = np.einsum("nij,nj->ni", covariance, precision_times_mean)

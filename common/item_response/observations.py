@@ -226,9 +226,9 @@ def _find_level(label: IntArray, parent_start: IntArray) -> Level:
     parent_start[i] to parent_start[i + 1].
     """
     n_answers = len(label)
-    # A node begins where the label changes, and where a parent begins. If the last parents have no
-    # answers, `parent_start` says that they begin at `n_answers`, where there is no answer: leave
-    # them out.
+    # A node begins where the label changes, and where a parent begins. `parent_start` also holds
+    # `n_answers`, the end of the last parent. If the last parents have no answers, their starts are
+    # `n_answers` too. There is no answer at this position: leave it out.
     is_first = np.diff(label, prepend=-1) != 0
     first_answer_of_parent = parent_start[parent_start < n_answers]
     is_first[first_answer_of_parent] = True

@@ -215,17 +215,18 @@ class ItemResponseOptions(BaseItemResponse):
             "outcome_of_option": self.outcome_of_option_,
             "option_share": self.option_share_,
         }
-        # A fit without contexts has no habits.
+        # A habit is, for example, to click the first option. There are no habits if the fit was
+        # given no contexts.
         habits = self.habits_
         if habits is not None:
             arrays["habit_variance"] = habits.variance
             arrays["habit_student_ids"] = habits.student_ids
             arrays["habit_context_ids"] = habits.context_ids
-            # Habits have two levels: first the habit that a student has everywhere, then the
-            # student's habit in each context.
+            # Habits have two levels. Level 0 has the habit that each student has everywhere, level
+            # 1 the habit of each student in each context.
             arrays |= from_levels("habit_level", habits.levels)
-            # For each level, an array of `total` holds what each habit adds to the log
-            # probabilities of the options.
+            # The arrays "habit_total_0" and "habit_total_1" hold what each habit of level 0 or 1
+            # adds to the log probabilities of the options.
             for number, habits_of_level in enumerate(habits.total):
                 arrays[f"habit_total_{number}"] = habits_of_level
         return arrays
@@ -238,11 +239,14 @@ class ItemResponseOptions(BaseItemResponse):
         self.n_options_ = arrays["n_options"]
         self.outcome_of_option_ = arrays["outcome_of_option"]
         self.option_share_ = arrays["option_share"]
-        # A fit without contexts has no habits.
+        # A habit is, for example, to click the first option. There are no habits if the fit was
+        # given no contexts.
         self.habits_ = None
         if "habit_variance" in arrays:
-            # `habit_variance` has an element for each level: first for the habit that a student has
-            # everywhere, then for the student's habits in contexts.
+            # Habits have two levels. Level 0 has the habit that each student has everywhere, level
+            # 1 the habit of each student in each context. "habit_variance" has an element for each
+            # level. "habit_total_0" and "habit_total_1" hold what each habit of level 0 or 1 adds
+            # to the log probabilities of the options.
             n_levels = len(arrays["habit_variance"])
             self.habits_ = Habits(
                 student_ids=arrays["habit_student_ids"],
@@ -285,10 +289,11 @@ class ItemResponseOptions(BaseItemResponse):
         probability = outcome_probability(passing, n_outcomes)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            # For each option of each pair's question, the column of `probability` that still holds
-            # it, shape (pairs, options).
-            outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
-            probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
+            # The rank of each option of each pair's question: 0 for the right option, 1 for the
+            # most popular wrong one, and so on. This is the column of `probability` that holds the
+            # option so far. Shape (pairs, options).
+            column_of_option = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
+            probability[block] = np.take_along_axis(probability[block], column_of_option, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
         probability[is_unknown] = self.option_share_
         return probability
@@ -384,8 +389,9 @@ def count_options(
 def _context_of_habits(context: IntArray) -> IntArray:
     """Return the ids of the contexts in which students have habits, shape (pairs,).
 
-    `context` has the ids at all levels, the coarsest first. Habits belong to the level in the
-    middle; if two levels are in the middle, they belong to the coarser of the two.
+    A habit of a student is, for example, to click the first option. `context` has the ids of the
+    contexts at all levels, such as quizzes, the coarsest level first. Habits belong to the contexts
+    of the level in the middle; if two levels are in the middle, to the coarser of the two.
     """
     n_levels = context.shape[1]
     middle = (n_levels - 1) // 2

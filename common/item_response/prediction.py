@@ -44,12 +44,14 @@ def predict_stages(
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
-        """Write the probabilities of some pairs into `passing`, into the rows `pairs`."""
+        """Predict the pairs at the positions `pairs`; write the results into `passing`.
+
+        The positions are in the order of the pairs' students.
+        """
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
-        # The pairs were sorted by student, so the students of these pairs lie in a range from
-        # `first_student` to `last_student`. If there are no pairs, the values of `initial` make the
-        # range empty.
+        # The students of these pairs lie in a range from `first_student` to `last_student`. If
+        # there are no pairs, the values of `initial` make the range empty.
         first_student = student_of_pair.min(initial=len(posterior.student_ids))
         last_student = student_of_pair.max(initial=0)
         students = posterior.students.take(slice(first_student, last_student + 1))

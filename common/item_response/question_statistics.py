@@ -269,7 +269,7 @@ class QuestionStatistics:
         cell_of_answer = self._answers.question * _MAX_GROUPS + group
         n_cells = n_questions * _MAX_GROUPS
         columns = {
-            # None has no values to add up, so `bincount` counts the answers.
+            # Without values (None), `bincount` counts the answers.
             "n": None,
             "expected": predictions.p_right,
             "residual": predictions.residual,
@@ -301,9 +301,11 @@ class QuestionStatistics:
         """Test whether answers to two questions agree more than the abilities explain.
 
         The statistic is Yen's Q3: the correlation of the residuals of two questions, over the
-        students who answered both. The residual of an answer is taken from what the student's
-        other answers predict. Such residuals are correlated even without dependence, because they
-        share the ability; this part of the correlation is subtracted.
+        students who answered both. The residual is 1 for a right answer or 0 for a wrong one,
+        minus the probability of a right answer, which is predicted from the student's other
+        answers. It is divided by its standard deviation. Even without dependence, the residuals
+        are correlated, because they rest on estimates of the same student's abilities. This part of
+        the correlation is subtracted.
 
         Parameters
         ----------

@@ -393,9 +393,10 @@ def _update_with_contexts(
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # This has made the first k columns smaller by Σ weight · E[ability] · E[total effect]. They
-    # should be smaller by Σ weight · E[ability · total effect]. So subtract the difference too:
-    # Σ weight · Cov[ability, total effect].
+    # The first k columns of `item_sums` are Σ linear · E[ability]. Subtracting the mean of the
+    # total effect has made them smaller by Σ weight · E[ability] · E[total effect]. They should be
+    # smaller by Σ weight · E[ability · total effect]. The difference of the two is
+    # Σ weight · Cov[ability, total effect]: subtract it too.
     k = new.mean.shape[1]
     item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
@@ -537,7 +538,8 @@ def approximate_log_likelihoods(
     """
     linear = np.empty(len(part.item), np.float32)
     weight = np.empty(len(part.item), np.float32)
-    # The position of each answer's student in `students`.
+    # The position of each answer's student in `students`. The answers of student i are
+    # part.start[i] to part.start[i + 1].
     student = number_rows(part.start)
     blocks = _logit_moments_in_blocks(
         model.student_vector_moments(students), item_moments, student, part.item, effects, node

@@ -55,9 +55,10 @@ def without_contexts(posterior: Posterior) -> Posterior:
 def add_subjects(posterior: Posterior, student: IntArray, subject: IntArray) -> Posterior:
     """Return a posterior whose contexts are the subjects of answers, and whose effects are 0.
 
-    `mastery.find_mastery` needs a posterior whose contexts are subjects, and finds what a student
-    knows of a subject from the abilities and the effects. With effects of 0, it finds this from the
-    abilities alone.
+    `mastery.find_mastery` needs a posterior whose contexts are subjects. It finds what a student
+    knows of a subject from two things: the student's abilities, and an effect that says how much
+    better the student is in this subject than the abilities tell. With effects of 0, only the
+    abilities count.
 
     Parameters
     ----------
