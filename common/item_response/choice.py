@@ -24,7 +24,7 @@ _MAX_ANSWERS = 200_000
 _N_FOLDS = 4
 _ENOUGH_HELD_OUT = 6_000
 # If the fit uses contexts, a guessing probability replaces the default only if it lowers the mean
-# loss by more than this number of standard errors. The default was chosen on other answers with
+# loss by more than this number of standard errors. The default was chosen on answers with
 # contexts. So it is likely to suit such answers, and is kept without clear evidence against it.
 _MIN_GAIN_WITH_CONTEXTS = 3.0
 
@@ -50,7 +50,7 @@ def choose_settings(answers: Answers, n_dimensions: int | None, guessing: float 
 
     1. Contexts are used or left out.
     2. The guessing probability is chosen. If contexts are used, the default is kept unless another
-       value is clearly better. The default was chosen on other answers with contexts, so it is
+       value is clearly better. The default was chosen on answers with contexts, so it is
        likely to suit such answers.
     3. The number of abilities is chosen. If contexts are used, the default is kept.
 
