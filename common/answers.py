@@ -283,8 +283,8 @@ def require_distinct_pairs(
     """
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
-    # Usually there are no repeats. Check this first with the keys of `small_keys`, which usually
-    # take half as much memory as the keys of `pair_keys`.
+    # A key is a number that stands for a pair. Usually there are no repeats. Check this first with
+    # the keys of `small_keys`, which usually take half as much memory as those of `pair_keys`.
     ordered_keys = small_keys(student, question)
     ordered_keys.sort()
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():

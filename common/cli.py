@@ -195,6 +195,7 @@ class _Parser(argparse.ArgumentParser):
         By default, the flags are those of the script that runs.
         """
         if args is None:
+            # A script parses its own command line, which it does before any other work.
             _begin_run_in_notebook()
             _check_script()
             args = running_script.arguments()
@@ -220,8 +221,8 @@ def _begin_run_in_notebook() -> None:
     A kernel runs several scripts, one after the other. The record of what a script writes should
     name only the files that have been read since the script parsed its flags.
     """
-    # If `cli.run` has started the script, it has begun a run, and will end it. But if a cell of the
-    # notebook calls the script's functions without `cli.run`, begin a run here.
+    # If `cli.run` has started the script, it has begun a run and will end it, so `has_end` is True.
+    # But if a cell of the notebook calls the script's functions without `cli.run`, begin one here.
     if running_script.in_kernel() and not provenance.RUN.has_end:
         provenance.start_run(has_end=False)
 

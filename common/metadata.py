@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Students born in this range were 4 to 20 years old at the end of 2018, the first year of the
-# answers. Other dates of birth count as unknown: 2.6 % of the official ones, from 1756 to 9999,
-# some of them of teachers who tried a quiz.
+# The first and the last date of birth that count as known. Students born in this range were 4 to 20
+# years old at the end of 2018, the first year of the answers. Other dates count as unknown: 2.6 %
+# of the official ones, from 1756 to 9999, some of them of teachers who tried a quiz.
 _FIRST_BIRTH = "1998-01-01"
 _LAST_BIRTH = "2014-12-31"
 
-# The list of a question's SubjectIds, and the ParentId of a subject. At most nine digits, so that
-# the numbers fit into 32 bits.
+# `_LIST` matches the list of a question's SubjectIds, and `_PARENT` matches the ParentId of a
+# subject. The numbers have at most nine digits, so that they fit into 32 bits.
 _LIST = re.compile(r"\[\d{1,9}(, *\d{1,9})*\]", re.ASCII)
 _PARENT = re.compile(r"\d{1,9}(\.0*)?", re.ASCII)
 _NO_PARENT = ("NULL", "")

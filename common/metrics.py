@@ -260,10 +260,10 @@ def calibration_error(bins: pd.DataFrame) -> float:
 
 
 def clustered_standard_error(right: Array, cluster: IntArray) -> float:
-    """Return the standard error of a share of right answers, given in clusters.
+    """Return the standard error of a share of right answers, if answers are correlated.
 
-    A cluster is a student, whose answers are correlated. The formula is that of Liang and Zeger
-    (1986).
+    The answers of one student are correlated: they form a cluster. The formula is that of Liang and
+    Zeger (1986).
 
     Parameters
     ----------

@@ -677,9 +677,9 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
 def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the rows of a file come from simulated files.
 
-    A data folder with simulated files has a marker, the file SIMULATED.json. It holds sketches:
-    hashes by which the rows of the simulated files are recognised. `markers` holds the contents of
-    such files.
+    A data folder with simulated files has a marker, the file SIMULATED.json. It may hold
+    sketches of the simulated files: hashes of some of their rows, by which copies of the rows are
+    recognised. `markers` holds the contents of such markers.
     """
     sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
     if not sketches:

@@ -703,20 +703,20 @@ class _Faults:
 
     def __init__(self) -> None:
         self._n_rows = 0
-        self._first_row = ""
+        self._first_row_message = ""
         # For each column position: the number of faulty cells, and messages on the first ones.
         self._n_cells = Counter[int]()
         self._first_cells: dict[int, list[str]] = {}
 
     def add_row(self, number: int, row: Sequence[str], expected_length: int) -> None:
-        """Add a row that has too few or too many cells; `number` is the number of the row."""
+        """Note a row that has too few or too many cells; `number` is the number of the row."""
         self._n_rows += 1
-        if not self._first_row:
+        if not self._first_row_message:
             fault = f"row {number} has {len(row)} columns, expected {expected_length}"
-            self._first_row = f"{fault}: {quote(','.join(row).strip())}"
+            self._first_row_message = f"{fault}: {quote(','.join(row).strip())}"
 
     def add_cell(self, number: int, position: int, cell: str) -> None:
-        """Add a cell that is not valid, in the row `number` and the column at `position`."""
+        """Note a cell that is not valid, in the row `number` and the column at `position`."""
         self._n_cells[position] += 1
         if self._n_cells[position] <= SHOWN:
             text = cell.strip()
@@ -727,7 +727,7 @@ class _Faults:
         """Report all faults: one message for rows of wrong lengths, one for each faulty column."""
         if self._n_rows:
             count = f" ({self._n_rows} such rows)" if self._n_rows > 1 else ""
-            report(f"{source.name}: {self._first_row}{count}; is the file cut off?")
+            report(f"{source.name}: {self._first_row_message}{count}; is the file cut off?")
         for position, n in sorted(self._n_cells.items()):
             column = columns[position]
             first_cells = self._first_cells[position]

@@ -76,6 +76,7 @@ def sketch(path: Path) -> dict[str, str]:
 
     The sketch holds the smallest hashes of the file's rows, as a text for each outcome.
     """
+    # `unnoticed_source` reads the file without recording that this process has read it.
     by_outcome = _hash_rows(path, reading.unnoticed_source(path))
     return {outcome: _encode(_keep(hashes)) for outcome, hashes in by_outcome.items()}
 

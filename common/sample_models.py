@@ -19,7 +19,8 @@ class Paths:
     template: Path
     # The submission's CSV; its zip is written beside it.
     output: Path
-    # Folder of the metadata of these answers; None if there is none, or the model reads none.
+    # Folder of the metadata, which describe the students, the questions and the answers. None if
+    # there is no such folder, or the model reads no metadata.
     metadata: Path | None
     # The file (Parquet) for predicted probabilities; None if the user does not ask for it.
     probabilities: Path | None

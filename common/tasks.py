@@ -75,7 +75,7 @@ class Task:
     # possible model is expected to reach. "" if there is none.
     best_possible_key: str = ""
 
-    # ---- How it is scored ----
+    # ---- How the task is scored ----
     # Name of the metric in a table of scores.
     metric: str
     # The metric explained in a sentence.
@@ -92,7 +92,7 @@ class Task:
     # for instance.
     drawn_units: str = "students"
 
-    # ---- Its files ----
+    # ---- The files of the task ----
     data: DataFiles
     # The simplest sample model. In tasks 1 to 3, this is the name of a script without
     # `sample_model_`. In task 4, it is the name of a package.

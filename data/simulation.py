@@ -59,7 +59,7 @@ FREQUENCY_SLOPE = 0.35
 MISCONCEPTION_LENGTH = 8
 # Share of the students who have a given misconception.
 MISCONCEPTION_SHARE = 0.2
-# If a student with a misconception answers one of its questions wrong, the answer is with this
+# If a student with a misconception answers one of these questions wrong, the answer is with this
 # probability the option to which the misconception leads. Otherwise the student chooses among the
 # wrong options like any other student.
 MISCONCEPTION_STRENGTH = 0.8
@@ -178,13 +178,14 @@ class CohortLists:
     # The quizzes of all lists: those of the first cohort's list, then those of the second cohort's
     # list, and so on. Shape (n_rows,).
     quiz: Array
-    # For each element of `quiz`, the number of questions in its block: of the quiz's questions that
-    # no earlier quiz of the same list holds. Shape (n_rows,).
+    # For each element of `quiz`, the number of questions in its block. The block holds those
+    # questions of the quiz that no earlier quiz of the same list holds. Shape (n_rows,).
     block_size: Array
     # For each element of `quiz`, the index in `questions` at which its block begins, shape
     # (n_rows,).
     block_start: Array
-    # The questions of all blocks, in the order of `quiz`.
+    # The questions of all blocks: those of the first block, then those of the second block, and so
+    # on. The blocks have the order of the quizzes in `quiz`.
     questions: Array
 
 
@@ -224,6 +225,8 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
     # The excess is a random number for each student: it gives the shape of the distribution above
     # MIN_ANSWERS. Its minimum is 0, because the first quantile, the minimum, is subtracted.
     excess = _draw_by_quantiles(rng, quantiles, n) - quantiles[0]
+    # Each count is MIN_ANSWERS + scale · excess, at most `high`, rounded down. Find the scale with
+    # which the counts sum to almost `total` before they are rounded.
     scale = _find_scale(excess, total, high)
     counts = np.floor(_unrounded_counts(excess, scale, high)).astype(np.int64)
     # The sum of the rounded counts is a little off: change the counts of random students by one
@@ -1081,8 +1084,9 @@ def draw_choices(
 ) -> Choices:
     """Draw the option and the confidence of each answer.
 
-    The result also says how well answers can be predicted (`limits`): the mean accuracy of a model
-    that knows the true probabilities and predicts the most probable outcome of each answer.
+    The field `limits` of the result says how well answers can be predicted. It holds the mean
+    accuracy of a model that knows the true probabilities and predicts the most probable outcome of
+    each answer.
 
     `incidence` holds the tables of sittings and answers, without outcomes. `ability` is in logits,
     float32 (n_students, n_topics).

@@ -327,8 +327,9 @@ def _block_to_html(block: str) -> str:
     if block.startswith("|"):
         return _table_to_html(lines)
     if block.startswith("- "):
-        # Every "- " at the beginning or after a space begins an item, because the pages of bundles
-        # contain "- " nowhere else. [1:] drops the empty text before the first item.
+        # In `html`, each item of the list begins with "- ", at the beginning or after a space. The
+        # pages of bundles contain "- " nowhere else. [1:] drops the empty text before the first
+        # item.
         items = re.split(r"(?:^|\s)- ", html)[1:]
         list_items = "".join(f"<li>{item}</li>" for item in items)
         return f"<ul>{list_items}</ul>"

@@ -62,11 +62,12 @@ class Source:
 def main() -> None:
     """Make the bundles that the flags describe: what an organiser uploads to host a competition."""
     options = build_parser().parse_args()
+    # The plan with all tasks.
     plan = _make_plan(options)
-    # Maps the path of each bundle's zip to the plan of the bundle.
-    plans = _plans_by_output(options, plan)
     # Each bundle consists of two zips: one to upload, and the private part with the answers of the
-    # private phase, which the organiser keeps.
+    # private phase, which the organiser keeps. `plans` maps the path of each zip to upload to the
+    # plan of its bundle, which may have only some of the tasks.
+    plans = _plans_by_output(options, plan)
     outputs = []
     for output in plans:
         outputs += [output, _private_part(output)]
@@ -391,9 +392,9 @@ def _get_source(options: argparse.Namespace, base: Path, tasks: Sequence[int]) -
 
 
 def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
-    """Check that a folder holds the released answers of some tasks, and return it as the source.
+    """Return the released answers in a folder, which is laid out like the kit's `data/`.
 
-    Raises `InputError` if a file is missing.
+    Raises `InputError` if the answers of one of the `tasks` are missing.
     """
     answers: list[Path] = []
     for task in tasks:

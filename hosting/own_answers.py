@@ -191,11 +191,14 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     for name in _IDS:
         ids = attempts[name].str.strip()
         damaged_ids.require_undamaged(source, name, ids)
-        # An id such as 3.0 becomes 3.
+        # An id such as 3.0 becomes 3. In the replacement, \1 stands for the group in parentheses of
+        # `_WHOLE_NUMBER`.
         digits_before_point = r"\1"
         attempts[name] = ids.str.replace(_WHOLE_NUMBER, digits_before_point, regex=True)
     # Whether another row has the same student and the same question.
     is_repeated = attempts.duplicated(_IDS, keep=False)
+    # Raise `InputError` if a spreadsheet seems to have rounded different ids to the same id. Such
+    # ids make a student seem to answer the same question twice.
     for name in _IDS:
         damaged_ids.require_unmerged(source, name, attempts[name], is_repeated)
     # Add a column with the number of options of each question, unless all questions have four.

@@ -473,9 +473,9 @@ def _list_attempts(
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
-            # Pass all tasks of the phase, not only the tasks to be scored. Then a zip with files of
-            # other tasks only adds no attempt. If only the tasks to be scored were passed, the zip
-            # would hold no file of them: `_tasks_of` would return them all, and scoring would fail.
+            # A zip that only holds files of tasks that are not to be scored adds no attempt. So
+            # pass all tasks of the phase: `_tasks_of` then finds the tasks of this zip. If it found
+            # no task, it would return all tasks that it got, so that scoring them fails.
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")

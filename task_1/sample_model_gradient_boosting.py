@@ -189,7 +189,8 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default_in_words = "all whose files are there, except options and distractors"
-    # --help shows the description, then the names, then the default.
+    # --help shows `description`, then the names of the groups of features, then
+    # `default_in_words`.
     cli.add_optional_names(
         parser,
         "--features",

@@ -107,11 +107,12 @@ class PartialVAE(nn.Module):
             1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
         # `score` and `precision` have the shape (questions, 2, k): for each question, the k numbers
-        # of a wrong answer, then those of a right answer. softplus makes the precisions positive.
+        # of a wrong answer, then those of a right answer. The part `own_…` is the question's own;
+        # all questions share the other part. softplus makes the precisions positive.
         score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
-        # In `table`, the row with the number 2 · question + is_correct holds the k scores and then
-        # the k precisions of such an answer. `answer` holds these numbers.
+        # `table` has a row for each question and each value of `is_correct`: the k scores and then
+        # the k precisions. The number of the row is 2 · question + is_correct, as in `answer`.
         table = torch.cat([score, precision], dim=2).flatten(0, 1)
         # `embedding_bag` looks up the rows of each student's answers and adds them up. It needs the
         # position at which each student's answers begin in `answer`.
@@ -137,8 +138,8 @@ class PartialVAE(nn.Module):
         # The loadings of all questions, shape (questions, k).
         loading = self.loading + self.easiness[:, None] * self.loading_slope + self.own_loading
         # Multiply the k loadings of the pair's question by the z of the pair's student.
-        # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
-        # fixed order, so that runs with the same seed give the same result.
+        # Unlike `z[student]`, `index_select` adds up the gradients of a student's pairs in a fixed
+        # order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)
         return self.intercept + self.easiness.index_select(0, question) + product.sum(dim=1)
 

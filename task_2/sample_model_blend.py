@@ -56,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
-    # --help shows the description, then the names, then the default.
+    # --help shows `description`, then the names of the models, then `default_in_words`.
     cli.add_optional_names(
         parser, "--models", description="some of", names=list(N_FITS), default_in_words="all"
     )

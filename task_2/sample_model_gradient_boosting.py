@@ -125,13 +125,13 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 
 
 def start_logits(table: pd.DataFrame, n_options: int) -> npt.NDArray[np.float64]:
-    """Return logits that simpler models than trees predict, shape (rows, n_options - 1).
+    """Return the predictions of simpler models than trees, as logits, shape (rows, n_options - 1).
 
-    Each row is an answer. Options have ranks: 0 is the right one, 1 the most popular wrong one, and
-    so on. An answer passes through stages: it stops at stage r if its option has rank r, and goes
-    on to the next stage if its option has a higher rank. Column r of the result holds the logit of
-    P(rank > r | rank ≥ r): an answer that has reached stage r goes on. So column 0 holds the logit
-    of a wrong answer.
+    `mix` averages them with the predictions of the trees. Each row is an answer. Options have
+    ranks: 0 is the right one, 1 the most popular wrong one, and so on. An answer passes through
+    stages: it stops at stage r if its option has rank r, and goes on to the next stage if its
+    option has a higher rank. Column r of the result holds the logit of P(rank > r | rank ≥ r): an
+    answer that has reached stage r goes on. So column 0 holds the logit of a wrong answer.
 
     `table` holds the features of the rows. If it has the columns `model_0`, `model_1`, ..., the
     logits follow from them: these columns hold the log-probabilities of the ranks, by an item
@@ -285,10 +285,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    # The features `options` are slow. By default, they are computed only if there are at most
-    # `MAX_ANSWERS_OF_OPTIONS` training answers (with contexts, `MAX_ANSWERS_WITH_CONTEXTS`).
+    # The group of features `options` takes long. By default, it is computed only if there are at
+    # most `MAX_ANSWERS_OF_OPTIONS` training answers; or at most `MAX_ANSWERS_WITH_CONTEXTS`, if
+    # contexts of answers (such as quizzes) are known.
     default_in_words = "all whose files are there; options only with few answers"
-    # --help shows the description, then the names, then the default.
+    # --help shows `description`, then the names of the groups of features, then
+    # `default_in_words`.
     cli.add_optional_names(
         parser,
         "--features",

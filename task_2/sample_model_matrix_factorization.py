@@ -136,9 +136,10 @@ def rank_options(
     """Return the rank of each option of each question, shape (n_questions, n_options).
 
     Rank 0 is the correct option, 1 the most popular wrong one, and so on. Options that a question
-    does not have rank last, since nobody chose them. The last question stands for all questions
-    that have no training answers. Its correct option is unknown. So its ranks follow the popularity
-    of the options in all answers together: its most popular option has rank 0.
+    does not have rank last, since nobody chose them. The last question is a placeholder: it stands
+    for all questions that have no training answers. Its correct option is unknown. So its ranks
+    follow the popularity of the options in all answers together: its most popular option has rank
+    0.
 
     Parameters
     ----------

@@ -134,11 +134,12 @@ class PartialVAE(nn.Module):
             1 for an answer to use, 0 for an answer to leave out, same shape as `answer`.
         """
         # `score` and `precision` have the shape (questions, K, k): for each question and category,
-        # k numbers. softplus makes the precisions positive.
+        # k numbers. The part `own_…` is the question's own; all questions share the other part.
+        # softplus makes the precisions positive.
         score = self.score + self.own_score
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
-        # In `table`, the row with the number K · question + category holds the k scores and then
-        # the k precisions of such an answer. `answer` holds these numbers.
+        # `table` has a row for each question and each category: the k scores and then the k
+        # precisions. The number of the row is K · question + category, as in `answer`.
         table = torch.cat([score, precision], dim=2).flatten(0, 1)
         # `embedding_bag` looks up the rows of each student's answers and adds them up. It needs the
         # position at which each student's answers begin in `answer`.
@@ -166,8 +167,8 @@ class PartialVAE(nn.Module):
         # The loadings of all questions and categories, shape (questions, K, k).
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
         # Multiply the k loadings of each category by the z of the pair's student.
-        # Use `index_select`, not `z[student]`: it adds up the gradients of a student's pairs in a
-        # fixed order, so that runs with the same seed give the same result.
+        # Unlike `z[student]`, `index_select` adds up the gradients of a student's pairs in a fixed
+        # order, so that runs with the same seed give the same result.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
         logit = self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
         if self.some_are_missing:

@@ -305,6 +305,8 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
 def draw(options: pd.DataFrame, by_ability: IntArray, reaches: float = 0.0) -> Html:
     """Draw which options of a question each quarter of the students chose.
 
+    The quarters divide the students by ability.
+
     Parameters
     ----------
     options
@@ -340,7 +342,7 @@ def feature_row(name: str, comparison: Any) -> list[str]:
     """Return a feature's row in a question's table.
 
     The cells are the feature's name, its value, its shrunk value, the share of the other questions
-    that are worse by this feature, and why high or low values are considered better. `comparison`
+    whose shrunk value is worse, and why high or low values are considered better. `comparison`
     is the question's row in the table of `compare`.
     """
     title = name.replace("_", " ")

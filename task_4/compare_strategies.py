@@ -363,8 +363,8 @@ def _divide_students(n_students: int, protocol: Protocol, split_number: int) -> 
     place_in_list = np.arange(n_students)
     part[shuffled] = place_in_list * protocol.n_parts // n_students
     # Earlier splits of the same shuffle have examined the first `n_examined` parts. Renumber the
-    # parts so that the next part becomes part 0. The parts that were examined would get negative
-    # numbers: the remainder makes them the largest numbers.
+    # parts so that the next part becomes part 0. The subtraction gives negative numbers to the
+    # examined parts. The remainder (%) turns these into the largest numbers.
     n_examined = n_earlier_splits * protocol.n_test
     return (part - n_examined) % protocol.n_parts
 
@@ -437,7 +437,7 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
     others = [name for name in games if name != OWN]
     if OWN in games and others:
         caption = f"{OWN} ahead in accuracy, ± 2 standard errors (*: 0 is outside)"
-        # The games were scored after each of these numbers of questions.
+        # Each game was scored several times: after each of these numbers of questions.
         numbers = scores["n"].unique().tolist()
         tables[caption] = _comparison_table(games, others, numbers)
     notes = []
@@ -588,7 +588,7 @@ def as_text(result: Result) -> str:
 
 
 def describe(options: argparse.Namespace, cases: Sequence[Case]) -> dict[str, str]:
-    """Return facts about the games: a dict of titles and texts."""
+    """Return titles and texts for the page: how many students, which rules, and the like."""
     students = np.unique(np.concatenate([case.reference.student for case in cases]))
     n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
     unit = "split" if options.protocol else "mask"

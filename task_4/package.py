@@ -43,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Collect the files of the package, play them in a dry run, write the zip."""
+    """Collect the files of the package, let it play a game in a dry run, write the zip."""
     options = build_parser().parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.needed_to_play(entry_files.collect(options.package))

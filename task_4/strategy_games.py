@@ -144,7 +144,7 @@ def play(
     """
     state = GameState(reference, mask, rules)
     state.require_askable(limits.n_questions, ": choose a smaller --questions")
-    known = start_posterior(bank, state.can_query)
+    student_posterior = start_posterior(bank, state.can_query)
     n_students, n_columns = state.can_query.shape
     n_askable = int(state.can_query.any(axis=0).sum())
     rng = np.random.default_rng(seed)
@@ -156,20 +156,20 @@ def play(
     probability = {}
     for n_asked in range(limits.n_questions):
         if n_asked in _SCORED_AFTER:
-            probability[n_asked] = _predict_targets(known, state.targets)
+            probability[n_asked] = _predict_targets(student_posterior, state.targets)
         # A student whose test has ended is not asked again, even if later answers of other students
         # raise the standard error.
-        _, error = bank.overall_ability(known)
+        _, error = bank.overall_ability(student_posterior)
         is_playing[error <= limits.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(is_playing))
         # Make a seed for each student in each round. No two of these seeds are equal, also not for
         # two values of `seed`, as long as a test has at most 1000 rounds.
         seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
-        posterior = Posterior(known, bank.popularity, seeds)
-        hidden = known.target_weight[:, :n_columns]
+        posterior = Posterior(student_posterior, bank.popularity, seeds)
+        hidden = student_posterior.target_weight[:, :n_columns]
         chosen = choose(strategy, posterior, state.can_query, hidden, order, n_left)
-        reveal(state, chosen, known)
-    probability[limits.n_questions] = _predict_targets(known, state.targets)
+        reveal(state, chosen, student_posterior)
+    probability[limits.n_questions] = _predict_targets(student_posterior, state.targets)
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
         probability=probability,
@@ -180,14 +180,14 @@ def play(
     )
 
 
-def _predict_targets(known: Any, targets: BoolArray) -> FloatArray:
+def _predict_targets(student_posterior: Any, targets: BoolArray) -> FloatArray:
     """Return the predicted P(right) of each target, shape (targets,).
 
-    `known` is the posterior of `start_posterior`, which has learned from the answers so far.
+    `student_posterior` comes from `start_posterior`, and has learned from the answers so far.
     `targets` says which answers are targets, shape (students, questions).
     """
     n_questions = targets.shape[1]
-    prediction: FloatArray = known.predict()[:, :n_questions]
+    prediction: FloatArray = student_posterior.predict()[:, :n_questions]
     return prediction[targets].astype(np.float64)
 
 
@@ -332,8 +332,8 @@ def _score_game(game: PlayedGame, n: int) -> dict[str, float]:
     # The questions asked, shape (students, n); -1 where a student was not asked.
     asked = game.chosen[:, :n]
     n_students = len(game.chosen)
-    # How many students were asked each question. The array ends with the last question that anybody
-    # was asked.
+    # How many students were asked each question. The array has no elements for questions above the
+    # largest QuestionId that anybody was asked.
     counts = np.bincount(asked[asked >= 0])
     return {
         "accuracy": metrics.accuracy(game.truth, right > 0.5).value,

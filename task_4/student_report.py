@@ -88,7 +88,7 @@ class Context:
 def main() -> None:
     """Load the model, ask the questions, write the pages."""
     options = build_parser().parse_args()
-    # Fail before anything else if the model has no weights.
+    # `collect` raises `InputError` if the model has no weights: fail before all else.
     entry_files.collect(options.package)
     setting = read_data_flags(options, options.package)
     origin = find_weights_origin(options.package)
@@ -162,8 +162,8 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
     Raises
     ------
     InputError
-        If the flags name no student, an unknown student, or a student with fewer than --questions
-        answers that may be asked.
+        If `mask` is not a mask of `reference`. If the flags name no student, an unknown student, or
+        a student with fewer than --questions answers that may be asked.
     """
     if mask not in reference.targets:
         raise InputError(
@@ -377,7 +377,8 @@ def show_hidden_answers(session: Session) -> Mapping[str, Any]:
         "is_hit": expected_right == (truth == 1),
         "unsure": _UNSURE,
         "is_unsure": (probability > low) & (probability < high),
-        # Each element of `hidden_counts` is a draw of the number of right hidden answers.
+        # An interval for how many of the hidden answers are right. Each element of `hidden_counts`
+        # is a random draw of this number, as the model expects it.
         "hidden_interval": interval(session.hidden_counts),
         "outcomes": [
             outcome_row("expected right", truth[expected_right]),

@@ -225,9 +225,10 @@ def find_by_file(
 def find_by_number(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the result whose number in the record of scores is `word`, as a list of one result.
+    """Return a list with the one result whose number in the record of scores is `word`.
 
-    Results are counted from 1. `results` are all results in the record, whose path is `path`.
+    It is a list because `find_by_name` may return several results. Results are counted from 1.
+    `results` are all results in the record, whose path is `path`.
     """
     number = int(word)
     if not 1 <= number <= len(results):
@@ -607,8 +608,8 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     # one of A and B is right.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    # The columns of `a.counts` are the units that are resampled. With a single unit, there is no
-    # interval.
+    # The columns of `a.counts` are the units that are resampled, such as students. With a single
+    # unit, there is no interval.
     has_interval = a.counts.shape[1] > 1
     advice = ": trust the interval" if has_interval else ""
     return (

@@ -197,10 +197,10 @@ def link_folder(link: Path, folder: Path) -> None:
 
 
 def belongs_in_copy(path: Path, folder: Path) -> bool:
-    """Return whether a file in a folder belongs in the copy of the code that the folds run.
+    """Return whether a file in a folder belongs in the temporary copy of the entry's code.
 
-    Stray files, such as an editor's temporary files, are left out. Trained weights are left out
-    too, because the model is trained anew for each fold.
+    All folds of a cross-validation run this copy. Stray files, such as an editor's temporary files,
+    are left out. Trained weights are left out too, because the model is trained anew for each fold.
     """
     parts = path.relative_to(folder).parts
     is_left_out = any(part.startswith(WEIGHTS) or is_stray(part) for part in parts)

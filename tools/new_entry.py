@@ -125,6 +125,8 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
     InputError
         If there is no such sample model, or if a sample model or a file has the entry's name.
     """
+    # In task 4, a model is a package: a folder. Elsewhere, also in a related challenge, it is a
+    # script.
     is_package = folder.name == PACKAGE_TASK
     if is_package:
         source = folder / model

@@ -46,7 +46,7 @@ def map_chart(parameters: pd.DataFrame) -> Html:
     counts, x_edges, y_edges = np.histogram2d(
         difficulty, discrimination, bins=(_COLUMNS, _ROWS), range=(x_limits, y_limits)
     )
-    axes = _axes(_MAP_HEIGHT, x_limits, y_limits, title="discrimination", axis="difficulty")
+    axes = _axes(_MAP_HEIGHT, x_limits, y_limits, y_name="discrimination", x_name="difficulty")
     axes.draw_x_axis(ticks(*x_limits, 6), "difficulty")
     # Only cells with questions are drawn.
     for column, row in np.argwhere(counts).tolist():
@@ -75,7 +75,7 @@ def fit_chart(groups: pd.DataFrame, question: int) -> Html:
     # The groups have the positions 1 to n_groups on the horizontal axis, with half a step of free
     # space at both ends. The two texts are centred so far from the ends that they are not cut off.
     x_limits = (0.5, n_groups + 0.5)
-    axes = _axes(_FIT_HEIGHT, x_limits, y_limits=(0.0, 1.0), title="share right")
+    axes = _axes(_FIT_HEIGHT, x_limits, y_limits=(0.0, 1.0), y_name="share right")
     axes.draw_x_axis([(1.5, "least able"), (n_groups - 0.5, "most able")])
     # The column `group` counts the groups from 0, and the axis counts them from 1.
     expected_points = []
@@ -106,15 +106,17 @@ def _draw_observed(axes: Axes, group: dict[Hashable, Any]) -> None:
 
 
 def _axes(
-    height: float, x_limits: Interval, y_limits: Interval, *, title: str, axis: str = ""
+    height: float, x_limits: Interval, y_limits: Interval, *, y_name: str, x_name: str = ""
 ) -> Axes:
     """Return the axes of a new drawing, with about five labels at the vertical axis.
 
-    `title` is the name of the vertical axis, and `axis` is the name of the horizontal axis, for
-    which space is left.
+    `y_name`, the name of the vertical axis, is written above it. For `x_name`, the name of the
+    horizontal axis, space is left; `draw_x_axis` writes it.
     """
     y_labels = ticks(*y_limits, 5)
-    return axes_with_y_labels(Drawing(height), x_limits, y_limits, y_labels, title=title, axis=axis)
+    return axes_with_y_labels(
+        Drawing(height), x_limits, y_limits, y_labels, title=y_name, axis=x_name
+    )
 
 
 def _inner_limits(values: np.ndarray) -> Interval:

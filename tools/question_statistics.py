@@ -140,11 +140,11 @@ def main() -> None:
 
 
 def find_model(options: argparse.Namespace, train: Path, answers: pd.DataFrame) -> FoundModel:
-    """Fit a model without contexts to the answers, or read it from the file that --model names.
+    """Fit a model to the answers, or read it from the file that --model names.
 
-    Contexts are quizzes: a model with contexts knows, beside the abilities, how much better or
-    worse a student does in each quiz. A model from a file may have contexts. Then it is fitted anew
-    without them. The result also says which answers the model has learned from.
+    A model from a file may have contexts, which are quizzes: it knows, beside the abilities, how
+    much better or worse a student does in each quiz. Then it is fitted anew without contexts. The
+    result also says which answers the model has learned from.
     """
     known_answers = answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     if options.model is None:
@@ -293,7 +293,8 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
     tested = tables.questions.dropna(subset=["p"])
     is_misfit = tested["p_adjusted"] <= _SIGNIFICANT
     is_large_misfit = is_misfit & (tested["misfit"] > _SMALL_MISFIT)
-    clearest = tested.sort_values("p", kind="stable").head(_N_SHOWN)
+    # The questions with the smallest p, whose misfit is clearest, come first.
+    clearest_misfits = tested.sort_values("p", kind="stable").head(_N_SHOWN)
     # For each question, observed and expected shares of right answers in groups of students with
     # similar abilities.
     groups_by_question = tables.fit_groups.groupby("question")
@@ -308,11 +309,11 @@ def _fit_part(tables: Tables) -> dict[str, Any]:
                 f"{100 * row['misfit']:.1f}",
                 _write_p(row["p_adjusted"]),
             )
-            for row in clearest.to_dict("records")
+            for row in clearest_misfits.to_dict("records")
         ],
         "charts": [
             fit_chart(groups_by_question.get_group(question), question)
-            for question in clearest["question"].head(_N_FIT_CHARTS).tolist()
+            for question in clearest_misfits["question"].head(_N_FIT_CHARTS).tolist()
         ],
     }
 
@@ -389,7 +390,7 @@ def _information_chart(information: pd.DataFrame, n_questions: int) -> pages.Htm
 
     The measure is the Fisher information: 1 / information is about the squared standard error of
     the ability. The table `information` holds the sum of the information of all `n_questions`
-    questions, for each ability. An average question has 1 / `n_questions` of this sum.
+    questions, for each ability. Divided by `n_questions`, it is that of an average question.
     """
     information_of_test = information["information"] * _TEST_LENGTH / n_questions
     curve = charts.Curve(

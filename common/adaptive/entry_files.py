@@ -249,9 +249,10 @@ def list_weights(submission: Path) -> list[str]:
 
 
 def list_misnamed(submission: Path) -> list[str]:
-    """Return a warning for each saved model that does not count as weights (`_is_weights`).
+    """Return a warning for each file that seems to be a saved model, but is not named as weights.
 
-    A file is taken for a saved model if its name ends as in `_SAVED_MODELS`.
+    Only names are judged. A file seems to be a saved model if its name ends as in `_SAVED_MODELS`,
+    such as .npz. `_is_weights` says which names weights have.
     """
     sentences = []
     for name in sorted(_names_inside(submission)):

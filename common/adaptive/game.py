@@ -275,7 +275,8 @@ class GameState:
         Parameters
         ----------
         selection
-            The result of `select_questions`: QuestionIds, shape (students,) or (students, 1).
+            The result of `select_questions`: a QuestionId for each student, shape (students,) or
+            (students, 1). A QuestionId is the index of the question's column in `can_query`.
 
         Returns
         -------
@@ -375,10 +376,9 @@ class Entry(Protocol):
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method of the entry with int64 copies of arrays.
 
-        Returns the method's result as an array, or None if the method returns nothing. An entry
-        need not have the method `update_model`, whose result is always None. Raises `EntryError` if
-        the method fails. Also raises it if a method other than `update_model` is missing, or
-        returns anything but numbers.
+        Returns the method's result as an array, or None if the method returns nothing. Raises
+        `EntryError` if the method fails, is missing, or returns anything but numbers. The method
+        `update_model` may be missing, and may return anything: its result is always None.
         """
 
 
@@ -392,9 +392,9 @@ class LocalEntry:
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method, see `Entry.call`.
 
-        `EntryError` is raised if a method other than `update_model` is missing, or returns anything
-        but numbers. An exception that the method itself raises is not converted to `EntryError`: it
-        reaches the caller.
+        `EntryError` is raised if the method is missing or returns anything but numbers, unless it
+        is `update_model`. An exception that the method itself raises is not converted to
+        `EntryError`: it reaches the caller.
         """
         try:
             return call_method(self.submission, method, arrays).values

@@ -146,13 +146,14 @@ def describe(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation for the record, and the fields of the template `games.html`.
 
-    `figures` come from `figures_of`, and `asked` comes from `list_questions`. Without `asked`, the
-    page shows no example games. `more_fields` are further fields of the `Evaluation`.
+    `figures` holds numbers and facts about the games, see `figures_of`. `asked` is the table of all
+    questions asked, see `list_questions`. Without `asked`, the page shows no example games.
+    `more_fields` are further fields of the `Evaluation`.
     """
-    # The accuracy with each mask. The keys are the names of the masks.
+    # The accuracy with each mask, by the mask's name. A mask says which answers are predicted.
     accuracies = figures["masks"]
-    # For each of `_CURVE_NAMES`, the accuracies after 0, 1, 2, ... questions; or a text that says
-    # why they are not known.
+    # The accuracies after 0, 1, 2, ... questions, for each of `_CURVE_NAMES` (the entry's choice of
+    # questions, and a random choice); or a text that says why they are not known.
     curves = figures["curves"]
     evaluation = Evaluation(
         task=TASK_4.number,

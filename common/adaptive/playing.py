@@ -45,7 +45,8 @@ class Played:
     # The text that the entry has printed on stdout and stderr, one process after the other. If a
     # process has printed much, only the end is kept.
     output: str
-    # Names of the arguments that the entry has changed, by method. Changes have no effect.
+    # For each method of the entry that has changed its arguments, the names of these arguments. The
+    # arguments are copies, so the changes have no effect.
     changed: dict[str, set[str]]
     # How the entry was isolated, as text for the page.
     isolation: str
@@ -61,7 +62,7 @@ def isolate(setting: Setting) -> IsolatedEntry:
     """
 
     def write_files(folder: Path) -> None:
-        """Write all files that the entry may read to its new folder."""
+        """Fill the entry's new folder with all files that the entry may read."""
         entry_files.unpack(setting.submission, folder)
         for name in _METADATA:
             if (setting.metadata_dir / name).is_file():

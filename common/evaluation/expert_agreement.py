@@ -169,8 +169,9 @@ def contest(agrees_first: pd.DataFrame, agrees_second: pd.DataFrame) -> Contest:
 def count_further(n_first: int, n: int) -> int | None:
     """Return how many further pairs would make the difference of two rankings significant.
 
-    In the further pairs, the first ranking is assumed to win as large a share as in the pairs so
-    far. A ranking wins a pair of questions if more experts agree with it than with the other one.
+    A ranking wins a pair of questions if more experts agree with it than with the other ranking.
+    The difference is significant if a sign test finds that one ranking wins more pairs. In the
+    further pairs, the first ranking is assumed to win as large a share as in the pairs so far.
 
     Parameters
     ----------

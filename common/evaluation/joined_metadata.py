@@ -23,11 +23,11 @@ NAMES = frozenset(
 
 
 def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: str) -> list[Doubt]:
-    """Return a doubt if metadata files belong to other data than the answers.
+    """Return a doubt if metadata files were not made for the same data as the answers.
 
     Two simulations use the same ids for different students and questions, and so do a simulation
-    and real data. So metadata of other data do not describe the students and questions of the
-    answers. `find_foreign` finds such metadata files.
+    and real data. So the metadata of one data set do not describe the students and questions of
+    another. `find_foreign` finds metadata files of other data than the answers.
 
     Parameters
     ----------
@@ -152,8 +152,9 @@ def _holds_answers(path: Path) -> bool:
 
 
 def _answers_come_from(marker: dict[str, Any], reference: Path) -> bool:
-    """Return whether the true answers come from the simulation that has left a marker.
+    """Return whether the true answers come from a simulation.
 
+    `marker` is the content of the simulation's file SIMULATED.json, which lists its files.
     `reference` is the file of the true answers.
     """
     # The fingerprints of the file of answers, and of the files that it was made from.

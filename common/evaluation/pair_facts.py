@@ -144,7 +144,8 @@ def _require_file(path: Path) -> Path:
 def _read_training_answers(task: Task, train: Path, metadata_dir: Path) -> pd.DataFrame:
     """Read the training answers, with AnswerIds if there are answer metadata.
 
-    If the task needs options, the answers also have the options and their number.
+    If the task needs options, the answers also have the options. If they lack the column
+    NumberOfOptions, all questions have four options.
     """
     _require_file(train)
     # Refuse a training file that has changed since it was made, or whose sources have changed.
@@ -160,8 +161,8 @@ def _read_training_answers(task: Task, train: Path, metadata_dir: Path) -> pd.Da
         columns.append(schema.ANSWER_ID)
     answers = reading.read_table(source, columns)
     if task.needs_options:
-        # If the file lacks the column NumberOfOptions, add it, unless all questions have four
-        # options.
+        # Add the column NumberOfOptions if the file lacks it. If all questions have four options,
+        # the column is not needed, and is not added.
         answers = answer_options.add_number_of_options(source, answers, header)
     return answers
 

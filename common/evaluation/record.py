@@ -57,8 +57,8 @@ class Evaluation:
     facts: Sequence[tuple[str, str]] = ()
     # Reasons to doubt the score.
     doubts: Sequence[Doubt] = ()
-    # The files that the true answers were made from. If no record beside `reference` says whether
-    # the answers are official or simulated, these files decide it.
+    # The files that the true answers were made from. They help to decide whether the answers are
+    # official or simulated (`origin`), which the file `reference` may not show.
     made_from: Sequence[Path] = ()
     # How the model was trained: in task 4, the record of the entry's weights; in a
     # cross-validation, one record for the fits on all folds. If it is None, the record that lies

@@ -59,6 +59,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
     if rows:
         lines = challenge.align_columns([HEADER, *rows], first_width=30, other_width=11) + lines
         caption = "Score by domain and by need for reasoning"
+        # With `stacks`, a phone shows every cell on a line of its own.
         table_as_html = pages.part("table", HEADER, rows, caption=caption, stacks=True)
     challenge.write_scores(
         options,
@@ -75,6 +76,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
         rules=describe_rules(options),
+        # The mean score of each group, for the record of scores.
         parts={name: float(scores_of_group.mean()) for name, scores_of_group in groups},
         body=table_as_html,
     )

@@ -43,10 +43,10 @@ def main() -> None:
     phases = clicks.find_phases(source)
     tables = mask_clicks(source, phases)
     path = target / clicks.ANSWERS
-    # The published test clicks hold the answers of this split, so a model must not read them. The
-    # record names the files of these clicks, and the evaluation refuses a submission whose model
-    # has read such a file. Every model may read the files of the training clicks, so the record
-    # does not name them.
+    # The answers of this split are taken from the published test clicks. So a model must not read
+    # the files of the test clicks: the record names them, and the evaluation refuses a submission
+    # whose model has read such a file. Every model may read the files of the training clicks, so
+    # the record does not name them.
     writing.write_files(
         {target / name: table for name, table in tables.items()},
         header=False,

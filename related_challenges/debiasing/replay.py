@@ -69,7 +69,7 @@ class Scored:
 
     submission: Submission
     # Each is a sum of the scores NDCG@50 of the phases: `full` counts all users, and `half` only
-    # the users whose item is rare.
+    # the users whose item is rare. The challenge gave the scores these names.
     full: float
     half: float
 
@@ -145,7 +145,10 @@ def score_submission(submission: Submission, answers: pd.DataFrame) -> Scored:
     """Score a submission; raise `InputError` if it is faulty."""
     recommended = read_recommendations(submission.path)
     items = select_users(submission.path, recommended, answers["user_id"].to_numpy())
+    # In the final stage, the organisers' script added 1 to each sum for each earlier phase.
     added = clicks.N_EARLIER_PHASES if submission.is_final else 0
+    # The sums are in the order of `clicks.METRICS`: NDCG@50 over all users, NDCG@50 over the users
+    # whose item is rare, and two hit rates, which do not count here.
     full, half, *_ = clicks.sum_over_phases(clicks.score(items, answers)) + added
     return Scored(submission, full, half)
 

@@ -120,8 +120,9 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
         Whether the candidate is the item of the masked click.
     """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
-    # The part is every `N_PARTS`-th training user, from position `number` on. These users are the
-    # test users of `masked`. For each test user, `answer` holds the item of the masked click.
+    # The part is every `N_PARTS`-th training user, from position `number` on. `masked` is the phase
+    # without the latest click of these users, who are now its only test users. For each test user,
+    # `answer` holds the item of the masked click.
     masked, answer = mask_latest(phase, training_users[number::N_PARTS])
     # The candidates of each test user, the items that are similar to each item (neighbours), and a
     # vector for each item.

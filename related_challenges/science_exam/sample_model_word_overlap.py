@@ -27,6 +27,7 @@ def score(questions: pd.DataFrame) -> FloatArray:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
+    # The model does not learn from the training questions, so its parser has no flag --seed.
     return exam.model_parser(__doc__, learns=False)
 
 

@@ -414,11 +414,11 @@ class Matches:
         is_in_text = texts.is_in_text
         # 1 where both texts of a pair have a word, shape (pairs, words).
         same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
-        # Number of different words of each reference, at least 1, since it is a divisor below.
+        # Number of different words of each reference, at least 1: the next line divides by it.
         n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
         features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
-        # A product with the vector `is_symbol`, which is 1 for a symbol and 0 for other words,
-        # counts symbols: the symbols that both texts of a pair have, and all symbols of each text.
+        # The vector `is_symbol` is 1 for a symbol and 0 for any other word, so a product with it
+        # counts symbols: first those that both texts of a pair have, then all symbols of each text.
         n_same_symbols = same_words @ texts.is_symbol
         n_symbols = is_in_text @ texts.is_symbol
         for name, pair_text in (("recall", pair_reference), ("precision", pair_answer)):
@@ -564,8 +564,8 @@ class Matches:
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
         features["mean weight of a word"] = mean_weights(self.answer_words, weight)
-        # With `|`, the four features keep their places, and the other features of `answer_features`
-        # are appended.
+        # `|` joins the two dicts: the four features keep their places in `features`, and the other
+        # features of `answer_features` are appended.
         return features | self.answer_features
 
 

@@ -194,8 +194,7 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         if scenario in folder.parts[-2:]:
             own_scenario = scenario
             break
-    # The folders to search, each with its scenario: the name of the test set that its files belong
-    # to.
+    # Pairs of a test set and a folder to search: the files in the folder belong to this test set.
     places = [(own_scenario, folder), (own_scenario, folder / CORE)]
     # A folder without XML files of its own may hold folders of test sets.
     if not any(list_paths(folder, "*.xml")):
@@ -539,8 +538,8 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
     path : Path
         The submission.
     answers : DataFrame
-        Answers to predict. If they were read without labels, the labels of all label sets are
-        allowed.
+        Answers to predict. If they were read without labels, it is not known which of the label
+        sets they use (5, 3 or 2 labels), so the labels of all sets are allowed.
     report : callable
         Called with the message about each fault; by default it raises `InputError`.
 
@@ -726,6 +725,7 @@ def _f1_of_scorer(counts: pd.DataFrame, measures: pd.DataFrame) -> "pd.Series[fl
     If no answer has a label and the label is never predicted, the scorer sets its F1 to 1. In
     `measures`, which `evaluate` has computed from `counts`, this F1 is 0.
     """
+    # `counts` has the predicted labels in its rows, and the true (gold) labels in its columns.
     n_labels = counts.shape[1]
     # The last row is `UNINTERPRETABLE`, which is not a label.
     n_predicted = counts.iloc[:-1].sum(axis=1)

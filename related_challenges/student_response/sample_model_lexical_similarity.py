@@ -35,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Read the answers, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
+    # Each fit learns from some of the answers and predicts others; `fits` says which.
     answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -32,6 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Read the answers, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
+    # Each fit learns from some of the answers and predicts others; `fits` says which.
     answers, fits = responses.read_fits(options)
     labels = responses.labels_of(answers)
     if options.label is not None and options.label not in labels:

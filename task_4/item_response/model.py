@@ -194,8 +194,9 @@ class StudentPosterior:
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
-        """Set the distribution before any answer, which depends on the answered mask.
+        """Set the distribution before any answer.
 
+        It depends on the answered mask, which marks the questions that each student may be asked.
         The *targets* are those answers of a student that the model has to predict in the game. The
         game does not tell the model which answers these are. By most rules, the targets are hidden:
         they may not be asked, they are outside the answered mask, and the model estimates where

@@ -32,7 +32,7 @@ N_DIMENSIONS = 4
 # Steps of expectation maximisation.
 N_STEPS = 30
 # Prior mean of the first loading of a question. All first loadings are near it, so that the first
-# ability raises the probabilities of all questions.
+# ability raises the probability of a right answer to every question.
 FIRST_LOADING = 0.2
 # Penalty of the ridge regressions that estimate the intercept and the loadings of each question.
 # The penalty pulls an intercept towards its prior mean as strongly as this number of answers at the

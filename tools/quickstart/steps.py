@@ -40,7 +40,8 @@ def find_task_steps() -> list[Step]:
     """Return the steps of the tasks whose training file exists; print which tasks are left out."""
     steps: list[Step] = []
     if has_training_file(layout.TRAIN_TASK_1_2, "tasks 1 and 2"):
-        # Tasks 1 and 2 share one local split.
+        # Tasks 1 and 2 share one local split. `split_first` puts the step that makes it before the
+        # models.
         steps += split_first("task_1", [*find_task_models(1), *find_task_models(2)])
     if has_training_file(layout.TRAIN_TASK_3_4, "tasks 3 and 4"):
         # Models of task 3 are scored by experts' judgements, so the quickstart makes no split for

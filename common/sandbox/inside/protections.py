@@ -62,8 +62,8 @@ def describe(protections: Protections) -> str:
     if closed:
         names_in_force = ", ".join(name for name, in_force in is_in_force.items() if in_force)
         parts.append(f"enforced by the operating system ({names_in_force}): {', '.join(closed)}")
-    # List the ways that stay open. Leave out "files": the first part of the text ("Python's own
-    # file functions only") has already said that this way is open.
+    # List the ways that no protection closes. If "files" is one of them, leave it out: the first
+    # part of the text ("Python's own file functions only") has already said so.
     open_ways = [way for way, way_is_closed in is_closed.items() if not way_is_closed]
     left_open = [way for way in open_ways if way != "files"]
     if left_open:

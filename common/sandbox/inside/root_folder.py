@@ -141,8 +141,9 @@ def _mount_proc(root: str) -> bool:
 def _cover_proc(root: str, readable: Collection[str]) -> set[str]:
     """Hide everything in the /proc of the new root except processes and readable paths.
 
-    /proc holds counters of the machine. An entry plays several games, with other answers hidden in
-    each game. It could change a counter in one game, and read the counter in its next game.
+    /proc holds counters of the machine. The program that sees the new root is an entry of task 4.
+    It plays several games, with other answers hidden in each game. Through a counter, it could pass
+    answers on: change the counter in one game, and read it in the next game.
 
     Parameters
     ----------

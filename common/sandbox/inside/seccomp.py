@@ -101,7 +101,7 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     """Return the BPF program that applies rules, in order, on an architecture.
 
     A call that no rule names is allowed. The program refuses calls through other interfaces of the
-    kernel, where the numbers in the rules stand for other calls.
+    kernel. There, calls have other numbers than in the rules, so the rules would not find them.
     """
     # The kernel of a 64-bit machine also takes 32-bit calls, which have other numbers: refuse a
     # call unless it is made for this architecture.
