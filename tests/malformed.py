@@ -76,6 +76,7 @@ def damage_bytes(kind: str, content: bytes) -> Cases:
         # Scripts read text files in UTF-8, in UTF-16 and packed by gzip, but not in UTF-32.
         yield "UTF-32", content.decode().encode("UTF-32")
     else:
+        # Scripts read no other files packed by gzip.
         yield "packed by gzip", gzip.compress(content)
     # A CSV that is cut off between two rows is well formed; `damage_csv` cuts within a row.
     if kind != "csv":
@@ -113,8 +114,8 @@ EMPTY_CELLS = {"nothing": b"", "blanks": b" \t", "quotes": b'""'}
 # Cells that no column of text may hold.
 BAD_TEXTS = {"no UTF-8": b"\xff\xfe", "a NUL byte": b"a\x00"}
 NESTED_LISTS = "[" * 200_000
-# Cells that are valid in a column of any text, but not in one that allows only certain texts.
-UNKNOWN_TEXTS = {
+# Cells that are valid in a column of any text, but not in a column that allows only certain texts.
+UNEXPECTED_TEXTS = {
     "a word": BAD_NUMBERS["a word"],
     "control characters": BAD_NUMBERS["control characters"],
     "six million characters": BAD_NUMBERS["six million characters"],
@@ -130,7 +131,7 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
     if column.dtype == TEXT:
         cells |= BAD_TEXTS
         if not input_column.may_hold_any_text:
-            cells |= UNKNOWN_TEXTS
+            cells |= UNEXPECTED_TEXTS
         return cells
     cells |= BAD_NUMBERS
     if not column.is_boolean:
@@ -335,9 +336,10 @@ def damage_json_lines(content: bytes) -> Cases:
     # Damage the query in the middle of the file.
     position = len(lines) // 2
     query = json.loads(lines[position])
-    # Each set names changes of a field, by keys of OTHER_VALUES, that leave the query valid. The
-    # value of `qid` may be any text. The values of `domain` and `NeedReasoning` only classify the
-    # query: they may be text, a whole number, a boolean or nothing.
+    # Some changes leave the query valid. For each field, a set lists the names of such changes,
+    # which are keys of OTHER_VALUES or "missing". The value of `qid` may be any text. The values of
+    # `domain` and `NeedReasoning` only classify the query: they may be text, a whole number, a
+    # boolean or nothing.
     classes = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
     valid_changes = {"qid": TEXTS, "domain": classes, "NeedReasoning": classes}
     for name, damaged_line in damage_object(query, valid_changes):
@@ -355,12 +357,12 @@ def damage_record(content: bytes) -> Cases:
     that is not valid in this field.
     """
     result = json.loads(content)
-    # Some fields of the record hold a text, others hold a number or null. These are the keys of
-    # OTHER_VALUES whose values are valid in such fields.
+    # Some fields of the record hold a text, others hold a number or null. `texts` and `numbers`
+    # name the values of OTHER_VALUES that are valid in such fields.
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
-    # For each field, the keys of OTHER_VALUES whose values are valid in this field. The key
-    # "missing" means that the field may be missing.
+    # For each field, the names of the values that are valid in it. The name "missing" means that
+    # the field may be missing.
     valid_changes = {
         "rules": texts,
         "model": texts,
@@ -526,7 +528,8 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
             signal.alarm(TIME_LIMIT_SECONDS)
         done = input_file.run(kit)
         if not is_refused(input_file, done):
-            # The ends of the two outputs are enough to see what happened.
+            # The script should have refused the file. The exit code and the ends of the two outputs
+            # are enough to see what happened.
             return f"{done.returncode} {done.stdout[-300:]!r} {done.stderr[-900:]!r}"
         if snapshot(kit) != before:
             return "was refused, but files were written"

@@ -124,9 +124,10 @@ def take_quizzes(
     if is_shuffled:
         questions_by_student = rng.permuted(questions_by_student, axis=1)
     question = questions_by_student.ravel()
-    # Divide each student's pairs into quizzes: the first ten are quiz 0, the next ten quiz 1, ….
-    quizzes_of_a_student = np.repeat(np.arange(n_quizzes), QUIZ_SIZE)
-    quiz = np.tile(quizzes_of_a_student, n_students)
+    # Divide each student's questions into quizzes: the first ten form quiz 0, the next ten quiz 1,
+    # and so on.
+    quiz_by_position = np.repeat(np.arange(n_quizzes), QUIZ_SIZE)
+    quiz = np.tile(quiz_by_position, n_students)
     # Keep only the pairs in quizzes that the student takes.
     takes_quiz = rng.random(n_students * n_quizzes) < share
     is_answered = np.repeat(takes_quiz, QUIZ_SIZE)
@@ -161,7 +162,7 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     correct_option = rng.integers(0, 4, n_questions)[question]
     effect = rng.normal(0, 1.6, (n_students, n_quizzes))
     favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
-    # Students 0, 6, 12, … form class 0, students 1, 7, 13, … class 1, and so on.
+    # Students 0, 6, 12, … form class 0 of the six classes, students 1, 7, 13, … class 1, and so on.
     class_of_student = np.arange(n_students) % n_classes
     if by_class:
         # All students of a class get the effects of its first student. The class and this student

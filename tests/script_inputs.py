@@ -397,8 +397,8 @@ def files_of_science_exam() -> list[InputFile]:
 def files_of_student_response() -> list[InputFile]:
     """Return the files that scripts of student response analysis read.
 
-    In a column of `ids_or_labels`, only certain texts are valid. In a column of `any_text`, every
-    text is valid.
+    `ids_or_labels` and `any_text` return text columns with the given names. In the columns of the
+    first, only certain texts are valid; in those of the second, every text is valid.
     """
     folder = "related_challenges/student_response"
     submission = f"{folder}/data/test_output/submission.csv"

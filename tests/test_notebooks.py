@@ -183,7 +183,7 @@ def test_a_cell_that_writes_predictions_itself_is_recorded_as_a_notebook(kit: Pa
     """A cell may write a submission without a script of the kit.
 
     The record of the submission then has "notebook" as its script, and no flags and no inputs. It
-    must not name the sample model that the notebook has run before (the first of `CALLS`).
+    must not name the sample model that an earlier cell, `CALLS[0]`, has run.
     """
     # Predict 0, a wrong answer, for each row of the template of task 1.
     write_zeros = (

@@ -179,11 +179,12 @@ def test_true_answers_in_the_current_folder_are_found(
     assert (tmp_path / f"scores_task_{task}_own.txt").is_file()
 
 
-def test_without_a_ranking_for_the_local_split_task_3_scores_the_upload(tiny_kit: Path) -> None:
+def test_without_a_local_ranking_task_3_scores_the_ranking_for_the_upload(tiny_kit: Path) -> None:
     """Without flags, a sample model of task 3 writes a ranking that is meant for an upload.
 
-    There is no ranking for the local split. So the evaluation without flags scores the ranking for
-    the upload, as the challenge's guide says. Its first line says so.
+    There is no ranking for the local split, which a model writes with --local. So the evaluation
+    without flags scores the ranking for the upload, as the challenge's guide says. Its first line
+    says so.
     """
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
     printed = succeeds(["task_3/local_evaluation.py"], kit=tiny_kit)

@@ -300,8 +300,9 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
 # students.
 
 
-def run_with_package(kit: Path) -> float:
+def run_numpy_package(kit: Path) -> float:
     """Run the quickstart in a kit whose only model is task_4/numpy; return the model's score."""
+    # `steps` says what happened in each step: the quickstart has run the model.
     assert steps(succeeds(["quickstart.py"], kit=kit))["4", "numpy"] == "run"
     ((model, score),) = scores(kit).items()
     assert model == ("4", "numpy")
@@ -321,7 +322,7 @@ def with_package(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Run the quickstart in a kit whose only model is the package task_4/numpy."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("package") / "kit"))
     keep_only(without_scoreboard(kit), "numpy")
-    return WithPackage(kit, run_with_package(kit))
+    return WithPackage(kit, run_numpy_package(kit))
 
 
 def test_a_package_is_ready_to_be_played_after_the_quickstart(
@@ -353,7 +354,7 @@ def test_the_quickstart_keeps_weights_that_were_trained_on_all_students(
     assert weights
     shutil.rmtree(kit / "data/test_output")
 
-    assert run_with_package(kit) == with_package.score
+    assert run_numpy_package(kit) == with_package.score
 
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 
@@ -404,8 +405,8 @@ class Interrupted:
     exit_code: int
     stdout: str
     stderr: str
-    # The process id of the model that was sleeping.
-    slow_pid: int
+    # The process id of the model that was sleeping when Control-C was pressed.
+    pid_of_slow_model: int
 
 
 @pytest.fixture
@@ -446,7 +447,7 @@ def interrupted(quick_kit: Path) -> Interrupted:
         exit_code=exit_code,
         stdout=stdout_file.read_text(),
         stderr=stderr_file.read_text(),
-        slow_pid=int(pid_file.read_text()),
+        pid_of_slow_model=int(pid_file.read_text()),
     )
 
 
@@ -454,7 +455,7 @@ def interrupted(quick_kit: Path) -> Interrupted:
 def test_control_c_ends_all_models_and_the_next_run_resumes(interrupted: Interrupted) -> None:
     assert interrupted.exit_code == 130
     assert interrupted.stderr == "\nstopped; the next run resumes here\n"
-    assert ends_within(interrupted.slow_pid)
+    assert ends_within(interrupted.pid_of_slow_model)
     missing = "data/train_data/train_task_3_4.csv"
     assert f"left out: tasks 3 and 4: {missing} is missing" in interrupted.stdout
     failed = {("1", "broken"): "failed"}

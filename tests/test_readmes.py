@@ -55,7 +55,8 @@ def test_commands_of_a_related_challenge_run_in_order(challenge: str, tiny_kit: 
     """The README of a related challenge shows its commands in indented blocks.
 
     In some commands, a word such as CLICKS stands for a folder of real files. The test puts a
-    folder of simulated files in its place; `REAL_FOLDERS` says which folder.
+    folder of simulated files in its place; `REAL_FOLDERS` says which folder. In the end, the record
+    of scores must hold no doubts about a score.
     """
     folder = RELATED / challenge
     if challenge == "debiasing":
@@ -124,7 +125,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.files
 def test_scores_in_readmes_are_also_in_the_pages_of_measurements() -> None:
-    """Every score in the last cell of a README's table is also in tests/benchmarks/*.md."""
+    """Every score in the last cell of a row in a README is also in tests/benchmarks/*.md."""
     pages = (ROOT / "tests/benchmarks").glob("*.md")
     measurements = "".join(path.read_text(encoding="utf-8") for path in pages)
     readmes = [page for page in PAGES if page.name == "README.md" and page.parts[0] != "tests"]
@@ -135,7 +136,7 @@ def test_scores_in_readmes_are_also_in_the_pages_of_measurements() -> None:
     assert len(scores) > 30
 
     def is_measured(score: str) -> bool:
-        # The pages of measurements may show a score in bold.
+        # The pages of measurements may show a score in bold, i.e. after "**".
         return f" {score} " in measurements or f"**{score}" in measurements
 
     assert [score for score in scores if not is_measured(score)] == []

@@ -87,7 +87,8 @@ def test_a_script_that_no_environment_knows_finds_the_kit(tmp_path: Path, words:
 def test_a_package_elsewhere_finds_the_modules_beside_it(python: Path, tmp_path: Path) -> None:
     """A training script imports the modules beside it, even if the variable PYTHONSAFEPATH is set.
 
-    Python itself does not search the folder of the script then. The package lies outside the kit.
+    With PYTHONSAFEPATH, Python itself does not search the folder of the script. The package lies
+    outside the kit.
     """
     for path in (ROOT / "task_4/numpy").glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())

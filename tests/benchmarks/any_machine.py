@@ -242,7 +242,7 @@ def kernels_here() -> list[str]:
 
 
 def score(kit: Path, sample: Sample, run: Run) -> float:
-    """Run a sample model and its evaluation; return the score."""
+    """Run a sample model and its evaluation as on the processor `run.kernel`; return the score."""
     environment = {"OMP_NUM_THREADS": run.threads}
     if run.kernel != THIS_MACHINE:
         environment |= PROCESSOR_BY_KERNEL[run.kernel].environment()

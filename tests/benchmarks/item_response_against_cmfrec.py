@@ -163,7 +163,8 @@ def medians_of(results: list[dict[str, float]]) -> dict[str, float]:
 def main() -> None:
     """Compare the models; with --measure, only fit and measure one model.
 
-    `compare` runs this script with --measure once for each fit.
+    `compare` runs this script with --measure once for each fit. The argument PEER/bin/python is the
+    Python of an environment with cmfrec, a library for matrix factorisation.
     """
     parser = cli.parser(__doc__)
     parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")

@@ -77,9 +77,9 @@ class Prepared:
     # Answers of the second part of the students. They decide how strong the evidence for a group
     # must be. The probabilities come from the same model.
     choosing: Any
-    # Answers of the third part of the students, on whom the groups are measured. The probabilities
-    # come from a second model with more dimensions. It has learned from the answers in `known`, and
-    # not from those in `asked`.
+    # Answers of the third part of the students. They measure how well the groups of options predict
+    # choices. The probabilities come from a second model with more dimensions. This model has
+    # learned from the answers in `known`. The answers in `asked` were held out.
     known: Any
     asked: Any
 
@@ -189,7 +189,8 @@ def split_wrong_answers(answers: NumberedAnswers, n_dimensions: int) -> tuple[An
     """Fit a model to the answers that are not held out; return the wrong answers in two parts.
 
     The first part has the wrong answers that are not held out, the second part has those that are.
-    Each part is a `WrongAnswers`, with the model's probabilities of the options.
+    Each part is a `WrongAnswers` of task_2/misconception_groups.py. It holds the answers and the
+    model's probabilities of their options.
     """
     known = ~answers.is_held_out
     model = ItemResponseOptions(n_dimensions)
@@ -210,7 +211,7 @@ def take_wrong_answers(
 ) -> Any:
     """Return the `WrongAnswers` of all answers that are wrong and for which `is_taken` is true.
 
-    With each wrong answer, it holds the probability that `model` gives to each wrong option.
+    For each wrong answer, it also holds the probability that `model` gives to each wrong option.
     """
     is_wrong = answers.option != answers.correct
     rows = np.flatnonzero(is_taken & is_wrong)

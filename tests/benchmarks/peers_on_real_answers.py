@@ -233,9 +233,9 @@ def run_program(name: str, task: Task, python: str, value: float | str) -> tuple
         folder = Path(folder_name)
         arrays = folder / "arrays.npz"
         output = folder / "p.npy"
-        # `number_answers` reads the subjects of the questions from the metadata.
+        # `make_arrays` reads the subjects of the questions from the metadata.
         task.write_metadata(folder)
-        np.savez(arrays, allow_pickle=False, **number_answers(task, folder))
+        np.savez(arrays, allow_pickle=False, **make_arrays(task, folder))
         command = [python, PROGRAM, name, arrays, json.dumps({setting: value}), output]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -246,7 +246,7 @@ def run_program(name: str, task: Task, python: str, value: float | str) -> tuple
     return p_right, json.loads(last_line)["seconds"]
 
 
-def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
+def make_arrays(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
     """Return the arrays from which peer_models.py learns and predicts, by name.
 
     Students and questions are numbered from 0. The array `has_subject` is 1 where a question (row)
@@ -257,7 +257,7 @@ def number_answers(task: Task, metadata_dir: Path) -> dict[str, np.ndarray]:
     question, question_ids = pd.factorize(train_and_test["QuestionId"])
     n_train = len(task.train)
     question_file = metadata_dir / layout.QUESTION_METADATA_TASK_1_2
-    # A row for each subject of each question; "row" is the question's number.
+    # A row for each subject of each question. The column "row" holds the question's number.
     subjects = read_question_subjects(question_file, question_ids.to_numpy())
     subject, subject_ids = pd.factorize(subjects["subject"])
     has_subject = np.zeros((len(question_ids), len(subject_ids)), np.float32)

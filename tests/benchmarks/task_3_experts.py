@@ -235,8 +235,9 @@ def tell_apart(count: int, n: int, further: int, share: float) -> tuple[float, f
     """Return two probabilities: that a sign test prefers the better ranking, or the worse one.
 
     Experts have judged `n` pairs of questions. On `count` of these, they prefer the better ranking.
-    They then judge `further` more pairs, and on each prefer the better ranking with probability
-    `share`. The sign test uses all `n + further` pairs; it is two-sided, at the level 0.05.
+    They then judge `further` more pairs. On each of these, they prefer the better ranking with
+    probability `share`. The sign test uses all judged pairs, `n + further`. It is two-sided, at the
+    level 0.05.
     """
     # On `further_count` of the further pairs, experts prefer the better ranking. List all possible
     # counts and their probabilities.

@@ -185,8 +185,8 @@ def reduce_to_size_of_test_students(
     # The similarity of each question (row) to each other question (column): the cosine of who
     # answered them.
     _n_together, similarity = answered_mask.count_together(answered)
-    # Draw how many answers each student keeps: the minimum plus an exponentially distributed
-    # number. The mean is the same as in the public test set.
+    # Draw how many answers each student keeps: MIN_ANSWERS plus a random number that has an
+    # exponential distribution. The mean is the same as in the public test set.
     n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(student_ids))
     is_kept = np.zeros(len(answers), bool)
     for number in range(len(student_ids)):

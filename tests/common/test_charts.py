@@ -300,8 +300,8 @@ def test_curves_of_one_number_share_colour_and_marker_and_differ_in_dashes(
 def test_curves_are_to_scale(curves: tuple[str, Drawing]) -> None:
     _, chart = curves
     # The curves end at evenly spaced accuracies. `on_scale` checks that their ends are evenly
-    # spaced in the drawing, too. It returns a function from the position of a curve in `NAMES` to
-    # the vertical position of its end.
+    # spaced in the drawing, too. It returns a function, `y`: for the position of a curve in
+    # `NAMES`, `y` gives the vertical position of the end of the curve.
     ends = [chart.shapes[name][-1, 1] for name in NAMES]
     y = on_scale(range(10), ends)
     # Later curves end higher: at a smaller vertical position, since positions count from the top.

@@ -57,7 +57,7 @@ LOCAL = "data/test_output/test_submission_task_1.csv"
 # A case is the flags of the model, the folder of metadata that it reads, and the file that it
 # writes.
 PATHS = [
-    # By default, the model looks for metadata in data/metadata, even if this folder does not exist.
+    # By default, the folder of metadata is data/metadata, whether it exists or not.
     ("", "data/metadata", "submissions/submission_task_1.csv"),
     ("--local", "data/metadata", LOCAL),
     (

@@ -73,11 +73,11 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) ->
     succeeds(model, kit=tiny_kit)
 
 
-def test_a_template_of_the_user_s_own_is_used_once_the_record_is_removed(tiny_kit: Path) -> None:
+def test_a_template_written_by_the_user_is_used_without_its_record(tiny_kit: Path) -> None:
     """A .json beside a template records how the kit has built the template.
 
-    A template that the user has written does not match this record, so the kit refuses the template
-    until the user removes the record.
+    If the user replaces the template by one of their own, the record no longer describes it. So the
+    kit refuses the template until the user removes the record.
     """
     model = ["task_1/sample_model_majority.py"]
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"

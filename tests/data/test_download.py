@@ -146,7 +146,7 @@ def case(
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Send the file, or the range asked for, with the faults that the fields of `case` set.
+            """Send the file, or the range asked for; the fields of `case` say with which faults.
 
             The comments in `Case` explain the fields. A list, such as `statuses`, has an element
             for each request.
@@ -328,12 +328,12 @@ REFUSED |= {
 def test_a_download_that_fails_keeps_the_bytes_fetched_before_unless_they_are_wrong(
     refusal: Refusal, case: Case
 ) -> None:
-    """A download fails with the message in `refusal`.
+    """The download that `refusal` describes fails, with the message that it names.
 
     The partial file of an earlier run stays, so that a later run can continue. But if its bytes are
     wrong, the script removes it.
     """
-    # Give `case` the behaviour that makes the download fail.
+    # Set the fields of `case` that make the download fail.
     vars(case).update(refusal.behaviour)
     partial = case.content[: refusal.n_fetched_before]
     case.leave(partial)
@@ -591,8 +591,8 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
             # The run has finished before this access.
             break
         n_kills += 1
-    # The 16th run is killed at its 24th disk access. With fewer kills, the test would reach only
-    # the first disk accesses of a run.
+    # The first 16 runs are killed at the disk accesses 1, 2, …, 11, 12, 15, 18, 21 and 24. With
+    # fewer kills, the test would reach only the first disk accesses of a run.
     assert n_kills >= 16
 
     case.check("answers", "metadata", "tests")

@@ -127,11 +127,11 @@ def files_of_teams(templates: Path) -> dict[str, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
-    """Make a bundle of official data, and score the zips that the teams hand in for each phase.
+    """Make a bundle as for official data, and score the zips that teams hand in for each phase.
 
-    hosting/run_locally.py scores the zips as the platform would. `TEAMS` lists the teams of each
-    phase, and `SCORED_TASKS` lists the tasks to score. Simulated data stand in for the official
-    data. Tests share the result and must not change it.
+    Simulated data stand in for the official data. hosting/run_locally.py scores the zips as the
+    platform would. `TEAMS` lists the teams of each phase, and `SCORED_TASKS` lists the tasks to
+    score. Tests share the result and must not change it.
     """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
@@ -557,8 +557,8 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
         is_for_platform_only = name.startswith(("reference_data", "ingestion_program"))
         # To score the public phase, the platform must have the answers that are hidden in this
         # phase.
-        may_hold_hidden = is_for_platform_only and phase == "public"
-        if has_students_of_task and not may_hold_hidden:
+        may_hold_hidden_answers = is_for_platform_only and phase == "public"
+        if has_students_of_task and not may_hold_hidden_answers:
             assert hidden[key].merge(table[key]).empty, name
 
 
@@ -619,7 +619,8 @@ def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, h
 def starting_kit(given: dict[str, bytes]) -> dict[str, bytes]:
     """Return the content of each file of the starting kit, by name.
 
-    The starting kit is the zip of the kit's code that participants get.
+    The starting kit is the kit's code, which participants get as a zip. `given` has the content of
+    all files that participants get.
     """
     prefix = f"{competition.STARTING_KIT}/"
     return {

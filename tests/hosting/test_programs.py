@@ -84,8 +84,8 @@ class PlatformRun:
         self.bundle = bundle
         self.phase = phase
         # What the platform tells the scoring program: the exit code of the ingestion program, and
-        # the exit code ("exitCode") of a program in the submission itself, which is not allowed.
-        # None means that the program did not run.
+        # the exit code ("exitCode") of the submission's own program. A submission may not have such
+        # a program. None means that the program did not run.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
         # The stderr of the ingestion program.
         self.ingestion_error = ""
@@ -241,7 +241,7 @@ def test_below_ten_students_a_score_of_task_4_has_no_standard_error(
 def received(request: pytest.FixtureRequest, bundles: Path) -> PlatformRun:
     """Return a run of a valid submission in the private phase of each task.
 
-    Tests share the run, and change and score only a copy, `received.copy(tmp_path)`.
+    Tests share the run. A test that changes or scores it takes a copy, `received.copy(tmp_path)`.
     """
     bundle = bundles / f"bundle_task_{request.param}"
     return PlatformRun(bundle, request.param, "private", valid_files(bundle, request.param))

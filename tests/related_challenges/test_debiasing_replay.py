@@ -132,7 +132,8 @@ def test_the_leaderboard_shows_the_submission_of_highest_full_score(season: Path
     """A later submission replaces an earlier one only if its full score is higher.
 
     The full score is over all test users, and the half score over the users who clicked a rare
-    item. In the final stage, each is 7 plus its values in three phases. Here the three are equal.
+    item. In the final stage, each is 7 plus the sum of its values in three phases. These three are
+    equal here, so each score is 7 + 3 · its value in a phase.
 
     - Team red submits RARE_FIRST, whose full score in a phase is 2/3. Then it submits BOTH, whose
       full score is 5/6 and whose half score is 1. BOTH counts. Its scores in the final stage are

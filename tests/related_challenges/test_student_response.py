@@ -433,7 +433,8 @@ def test_features_by_hand(write: Write) -> None:
 
     # The weight of a word is its inverse document frequency plus a least rarity. With three
     # training answers, the inverse document frequency is log((3 + 1) / (answers with the word +
-    # 1)). The weight of a function word, such as "the" and "not", is multiplied by a factor.
+    # 1)). The weight of a function word, such as "the" and "not", is multiplied by a factor. The
+    # variables `zebra`, `bulb`, `the` and `negation` are the weights of these words.
     least_rarity = 0.3
     function_factor = 0.3
     zebra = bulb = np.log(4 / 2) + least_rarity
@@ -559,8 +560,8 @@ def test_features_depend_neither_on_labels_nor_on_other_answers_to_predict(write
         assert np.isfinite([training_after, predicted_after]).all()
         np.testing.assert_array_equal(training_after, training_before)
         assert (predicted_after != predicted_before).any()
-    # The rarity of a word is counted over the training answers. So the exchange must change
-    # features.
+    # The fewer training answers have a word, the rarer it is. So if the other answer is the
+    # training answer, features must change.
     with_exchanged_roles = describe("because", is_train=(False, True))
     assert (with_exchanged_roles != [training_before, predicted_before]).any()
 

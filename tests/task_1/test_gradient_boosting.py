@@ -136,7 +136,8 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
 ) -> None:
     """The script prints which groups of features it uses: here all of them.
 
-    Options that nobody chose get a small probability, not 0.
+    The test also checks the probabilities that the script writes. Options that nobody chose get a
+    small one, not 0.
     """
     flags = ["--metadata_dir", split_kit / "data/metadata"]
     flags += ["--probabilities", tmp_path / "p.parquet"]
@@ -401,9 +402,9 @@ def test_the_chosen_weight_lies_two_standard_errors_below_the_best_weight(
     true_weight = 0.3
     start, p_trees, outcome, standard_error = draw_outcomes(true_weight)
     weight = sample.choose_weight(start, p_trees, outcome)
-    # The best weight for the drawn outcomes is the true weight plus a random error, with a standard
-    # error of 0.017. `choose_weight` tries only some weights, 0.02 apart. So the tolerance is three
-    # standard errors plus 0.02.
+    # The best weight for the drawn outcomes is not known here. It is the true weight plus a random
+    # error, whose standard deviation is the standard error, 0.017. `choose_weight` tries only some
+    # weights, 0.02 apart. So the tolerance is three standard errors plus 0.02.
     expected = true_weight - 2 * standard_error
     assert weight == pytest.approx(expected, abs=3 * standard_error + 0.02)
     assert weight < true_weight

@@ -180,15 +180,17 @@ def check_log_loss_below_shares(fit: Fit) -> None:
     The share of an answer is counted among the training answers to the same question.
     """
     column = COLUMN[fit.task]
-    # A row for each question, a column for each answer. Adding 1 keeps the shares above 0.
+    # A row for each question, a column for each answer. Adding 1 to each count keeps the
+    # shares above 0, so that they have logarithms.
     counts = pd.crosstab(TRAIN.QuestionId, TRAIN[column]) + 1
     shares = counts.div(counts.sum(axis=1), axis=0)
     # The share of each actual answer in TEST.
     share_by_question_and_answer = shares.stack()
     actual = pd.MultiIndex.from_frame(TEST[["QuestionId", column]])
     share_of_truth = share_by_question_and_answer[actual].to_numpy()
-    # For each answer, compare the probability that the model gave to it with its share. Answers of
-    # one student are correlated, so the standard error is clustered by student.
+    # For each answer, compare the probability that the model gave to it with the share of this
+    # answer in the training answers. Answers of one student are correlated, so the standard error
+    # is clustered by student.
     log_gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
     error = metrics.clustered_standard_error(log_gain, STUDENT)
     assert log_gain.mean() > 4 * error
@@ -278,8 +280,10 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     """
     # The most frequent answer to each question, by QuestionId.
     most_frequent = planted.most_common(fit.task)
+    # The share of this answer minus the share of the second most frequent answer.
     lead = lead_of_most_frequent_answers(fit.task)
-    # The predictions for the unknown student: a series with the index QuestionId.
+    # The index of `predicted_by_unknown_pair` is (UserId, QuestionId). So these are the predictions
+    # for the unknown student, with the index QuestionId.
     predicted = fit.predicted_by_unknown_pair[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
         # The trees of this model may treat similar questions as one, and so miss a small lead. A
@@ -505,7 +509,7 @@ def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int
         # This model needs no answers: the quality of every question is a random number.
         return {*pd.read_csv(kit / "submission_templates/submission_task_3.csv").QuestionId}
     if name == "confidence":
-        # The quality comes from the confidence that students have stated about their answers.
+        # This model computes the quality from the confidence that students stated in their answers.
         metadata = pd.read_csv(kit / "data/metadata/answer_metadata_task_3_4.csv")
         stated = metadata.dropna(subset="Confidence")
         return {*answers.QuestionId[answers.AnswerId.isin(stated.AnswerId)]}

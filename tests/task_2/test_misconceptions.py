@@ -51,7 +51,8 @@ def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
     # Each student gets each question wrong with probability 0.8.
     student, question = np.nonzero(rng.random((N_STUDENTS, N_QUESTIONS)) < 0.8)
     n_answers = len(student)
-    # For each answer, the planted group to which option 1 of its question belongs, or -1 for none.
+    # `PLANTED` has the group of each option, question after question. Look up option 1 of the
+    # question of each answer; -1 means that the option is in no group.
     group = PLANTED[question * N_OPTIONS + 1]
     is_in_group = group >= 0
     has_misconception = rng.random((N_STUDENTS, N_GROUPS)) < p_misconception

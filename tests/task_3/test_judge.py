@@ -514,8 +514,8 @@ def test_another_expert_can_judge_the_same_pairs_in_the_same_browser(
         tab.open(tmp_path / "judge.html")
         tab.click("name")
         tab.type("Ann")
-        # Judge both pairs: the left question of the first pair is better, and the right question of
-        # the second pair.
+        # Judge both pairs: the left question of the first pair (side 1) is better, and the right
+        # question of the second pair (side 2).
         choose(tab, side=1, by_key=False)
         choose(tab, side=2, by_key=False)
 

@@ -230,8 +230,8 @@ def test_the_pages_show_point_biserial_correlations(
     """The page of a question shows the correlation of each of its options.
 
     The page of the ranking shows, for each question, the correlation of the right option only; the
-    column is called discrimination. `rows_by_question` holds the row of each QuestionId in
-    `data.questions`, and so in the arrays of correlations.
+    column is called discrimination. `rows_by_question` holds, for each QuestionId, its row in
+    `data.questions`. The arrays of correlations have the same rows.
     """
     correlations_of_options = qf.option_point_biserial(data)
     correlation_of_right_answers = qf.point_biserial(data)

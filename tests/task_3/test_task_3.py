@@ -94,7 +94,7 @@ def test_rank_average_ranks_by_the_sum_of_the_features_ranks(
 def test_rank_average_puts_questions_with_few_subjects_first(
     simulated_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
-    """The fewer subjects a question has, the better its rank; ties are broken by QuestionId."""
+    """The fewer subjects a question has, the earlier it ranks; ties are broken by QuestionId."""
     questions = pd.read_csv(simulated_kit / "data/metadata/question_metadata_task_3_4.csv")
     # SubjectId is a list of subjects, separated by commas. Sorting needs only the number of commas.
     questions["n_commas"] = questions.SubjectId.str.count(",")
@@ -736,8 +736,8 @@ def halves_compared(
     rank_by_second = rank_by_rate_and_entropy(kit, "valid_task_3.csv", folder)
     # Only questions with answers in both halves are compared.
     answers_of_first, answers_of_second = read_halves(kit)
-    in_both = [*set(answers_of_first.QuestionId) & set(answers_of_second.QuestionId)]
-    two_rankings = (rank_by_first[in_both], rank_by_second[in_both])
+    questions_in_both = [*set(answers_of_first.QuestionId) & set(answers_of_second.QuestionId)]
+    two_rankings = (rank_by_first[questions_in_both], rank_by_second[questions_in_both])
 
     # Run the model and the evaluation as a user does.
     succeeds([*RATE_AND_ENTROPY, "--local"], kit=kit)
@@ -754,7 +754,7 @@ def halves_compared(
         output=output,
         figures=figures,
         page=read_page((output_dir / "scores_task_3.html").read_text(encoding="utf-8")),
-        n_questions_in_both=len(in_both),
+        n_questions_in_both=len(questions_in_both),
         spearman=scipy.stats.spearmanr(*two_rankings).statistic,
         kendall=scipy.stats.kendalltau(*two_rankings).statistic,
     )

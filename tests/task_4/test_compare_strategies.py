@@ -345,6 +345,7 @@ def test_published_scores_are_shown_beside_official_answers_alone(
     # A record of official files that lists the two files makes them official.
     unknown_data.record.write_text(unknown_data.record_text)
     _, page = compare(*flags)
+    # The page would say so if the answers were simulated or of unknown origin.
     assert "simulated" not in page.text
     assert "unknown origin" not in page.text
     published = page.table(f"Published ({authors}")

@@ -132,7 +132,7 @@ def partial_vae(n_questions: int, completion: float) -> Any:
 
 
 class Inference(NamedTuple):
-    """What a model infers before it sees any answer, only from which questions are answered."""
+    """What a model infers before it sees any answer: it knows only which questions are answered."""
 
     # How likely it is that a student's answer to a question must be predicted (that it is a
     # target), shape (students, questions).
@@ -144,7 +144,7 @@ class Inference(NamedTuple):
 
 
 def infer_from_mask(mask: Any, model: Any) -> Inference:
-    """Return what a model infers before any answer, only from which questions a student answered.
+    """Return what a model infers from the mask alone, before it sees any answer.
 
     In task 4, a model asks students questions, and must predict some of their answers, the targets.
     The mask says which questions a student may be asked; the student has answered all of these.

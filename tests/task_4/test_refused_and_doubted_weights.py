@@ -137,7 +137,7 @@ def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
 
 
 def has_no_doubt(scored: Scored) -> bool:
-    """Return whether output, page and record of the score all have no doubt."""
+    """Return whether output, page and record of a score all express no doubt about the score."""
     return not (scored.notes or scored.doubts_on_page or scored.result["doubts"])
 
 

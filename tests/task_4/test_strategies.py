@@ -192,9 +192,9 @@ def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> flo
 def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Return how much the answer tells about the student's hidden answers: the mutual information.
 
-    Each answer counts as a measurement of its logit with normally distributed noise, so the answers
-    are jointly normal. The mutual information is ½ log(det A · det H / det T). Here A is the
-    variance of the answer, H is the covariance matrix of the hidden answers, and T is the
+    Each answer is treated as a measurement of its logit with normally distributed noise. Then the
+    answers are jointly normal. The mutual information is ½ log(det A · det H / det T). Here A is
+    the variance of the answer, H is the covariance matrix of the hidden answers, and T is the
     covariance matrix of the answer and the hidden answers together.
 
     `hidden` is the probability that an answer is hidden, shape (students, questions).

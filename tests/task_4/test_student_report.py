@@ -152,7 +152,7 @@ def test_the_number_of_right_hidden_answers_is_binomial_given_the_ability(
     assert drawn_shares == pytest.approx(expected_shares, abs=0.03)
 
 
-def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one() -> None:
+def test_a_test_that_ends_early_is_the_beginning_of_a_longer_one() -> None:
     """A test of a student may end early: when the standard error of the ability is small enough.
 
     Up to its end, it must equal a test of twelve questions with the same student. A test is a
@@ -190,8 +190,8 @@ def test_a_test_that_ends_at_a_standard_error_is_the_beginning_of_a_longer_one()
 @pytest.mark.parametrize(
     ("n_questions_of_file", "hidden_questions"),
     [
-        # The file has questions 0 to 25, so 20 to 25 are not in the bank. Of these, 20 and 21 are
-        # hidden, and 22 to 25 are asked.
+        # The file has questions 0 to 25. The bank has only 0 to 19. Hidden are 18 and 19, which are
+        # in the bank, and 20 and 21, which are not. All other questions of the file are asked.
         (26, [18, 19, 20, 21]),
         # The file has questions 0 to 9. It lacks questions 10 to 19 of the bank.
         (10, [8, 9]),
@@ -202,8 +202,9 @@ def test_the_ability_is_the_mean_over_the_whole_bank(
 ) -> None:
     """A student's ability and share are means over the questions of the bank, here 0 to 19.
 
-    The bank is the set of questions that the model knows. The file of answers has more questions or
-    fewer. The answers to the `hidden_questions` are hidden, and these questions are never asked.
+    The share is the expected share of right answers. The bank is the set of questions that the
+    model knows. The file of answers has more questions or fewer. The answers to the
+    `hidden_questions` are hidden, and these questions are never asked.
     """
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(20, 2))
@@ -231,8 +232,8 @@ def test_the_ability_is_the_mean_over_the_whole_bank(
     before_answers = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert before_answers == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
 
-    # `probability` has P(right) of each of the 20 questions of the bank. So has each row of
-    # `draws`, which are random draws from the posterior.
+    # `probability` has P(right) of each of the 20 questions of the bank. Each row of `draws` has
+    # such probabilities, too, drawn at random from the posterior.
     assert session.probability.shape == (20,)
     assert session.draws.shape[1:] == (20,)
     # All hidden answers count, even answers to questions that the bank lacks. `hidden_counts` has a
@@ -494,11 +495,12 @@ class Subject:
 
 
 def expected_subjects(kit: Path, report: Report, level: int, fewest: int) -> list[Subject]:
-    """Return the subjects of a level of the tree of subjects that have at least `fewest` questions.
+    """Return the subjects of one level that have at least `fewest` questions.
 
-    The subjects are in the order of the page, by the share of their questions that the student is
-    expected to answer correctly, the smallest share first. If these shares are equal, the share of
-    the average student decides, and then the name.
+    Subjects form a tree, and `level` is a level of this tree. The subjects are in the order of the
+    page, by the share of their questions that the student is expected to answer correctly, the
+    smallest share first. If these shares are equal, the share of the average student decides, and
+    then the name.
     """
     questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
     # The SubjectId of a question is a list, such as "[3, 71]". Make a row for each question and

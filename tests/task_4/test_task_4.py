@@ -446,9 +446,9 @@ class EvaluatedPhase:
 def evaluated_phase(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatedPhase:
     """Train a copy of the baseline on all students, and score it in the public phase.
 
-    The entry gets 0 for answers that are not revealed (--unobserved), and 6 GiB of memory. It plays
-    ten games, each with another mask of `MASKS`. A mask is a column that marks the answers to
-    predict.
+    For an answer that is not revealed, the entry gets 0 instead of -1, by the flag --unobserved 0.
+    It gets 6 GiB of memory. It plays ten games, each with another mask of `MASKS`. A mask is a
+    column that marks the answers to predict.
     """
     folder = tmp_path_factory.mktemp("evaluated_phase")
     package = Path(shutil.copytree(kit / "task_4/numpy", folder / "package"))
@@ -540,6 +540,7 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     """
     # The method update_model of this entry fails if it sees a -1.
     source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
+    # Give the method that chooses questions the name that the published evaluator calls.
     source = source.replace("select_questions", "select_feature")
     entry = write(f"entry/{ENTRY_FILE}", source).parent
 

@@ -246,16 +246,19 @@ def test_a_blend_is_marked_if_the_code_of_a_part_was_edited(
     record. The first blend is then a part of a second blend, whose score must have the same mark.
     """
     forge(kit, kit / "edited.parquet", **signs_of_edit)
-    blend_and_check_doubt(kit, part="edited.parquet")
+    blend_and_check_doubt(kit, marked_file="edited.parquet")
     first_blend = kit / "data/test_output/test_submission_task_1.parquet"
     shutil.copy(first_blend, kit / "first_blend.parquet")
-    blend_and_check_doubt(kit, part="first_blend.parquet")
+    blend_and_check_doubt(kit, marked_file="first_blend.parquet")
 
 
-def blend_and_check_doubt(kit: Path, part: str) -> None:
-    """Blend a doubtful file, `part`, with another file; check that the score is doubtful, too."""
+def blend_and_check_doubt(kit: Path, marked_file: str) -> None:
+    """Blend `marked_file` with another file; check that the blend is "made by earlier code".
+
+    The record of `marked_file` says that the code that made this file has been edited since.
+    """
     weights = ["--local", "--weights", "1", "1"]
-    succeeds([*BLEND, FILES[1], part, *weights], kit=kit, cwd=kit)
+    succeeds([*BLEND, FILES[1], marked_file, *weights], kit=kit, cwd=kit)
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
     note = (
         "note: task_1/sample_model_majority.py or a file that it imports has changed since it "

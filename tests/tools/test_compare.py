@@ -64,7 +64,7 @@ def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare, wor
 
 
 @needs_both_models
-def test_a_comparison_shows_the_difference_its_interval_and_mcnemars_test(
+def test_a_comparison_shows_the_difference_with_an_interval_and_a_mcnemar_test(
     compare: Compare,
 ) -> None:
     """Scores 1 and 2 of the record are compared: the majority model (A), and factorisation (B).

@@ -109,7 +109,7 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
 
     copy = new_entry.copy_model(folder, model, new_name)
 
-    # The name of the copied script occurs once in the copy: in its docstring.
+    # The name of the original script occurs once in the copy: in its docstring.
     assert copy.read_text().count(script.stem) == 1
     listed = [command for command, _ in new_entry.commands(task, copy)]
     for begin in (f"python {task}/{new_name}.py", f"python {task}/local_evaluation.py"):
@@ -143,7 +143,8 @@ def test_a_marked_block_lists_the_names_that_later_code_needs(script: Path) -> N
         assert isinstance(last_statement, ast.Return)
         assert block.holds_line(last_statement.lineno)
     else:
-        # The comment lists at least the names that the code after the block needs.
+        # The comment at the beginning of the block lists at least the names that the code after the
+        # block needs.
         needed_names = block.names_that_later_code_needs()
         assert needed_names
         assert needed_names.issubset(block.listed_names)

@@ -209,9 +209,9 @@ def test_a_score_of_edited_code_is_current_until_the_entry_runs_again() -> None:
 def test_only_the_row_whose_code_was_edited_is_marked() -> None:
     """Only the row of a score whose code was edited is marked "made by earlier code".
 
-    Two versions of a model's code make a score each. Then the code is edited again, so the row of
-    the second version is marked. The score of the first version is in the list of former scores,
-    and keeps its plain name.
+    There are two scores of a model, by two versions of its code. The code was edited again after
+    the second score, so the row of this score is marked. The first score is in the list of former
+    scores, without a mark.
     """
     first = replace(RESULT, time=DAYS[0], code="aa", score=0.5)
     second = replace(RESULT, time=DAYS[1], code="bb", score=0.6, doubts=[EARLIER_CODE])

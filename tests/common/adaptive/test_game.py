@@ -25,9 +25,9 @@ Array = np.ndarray[Any, Any]
 def make_students(n_students: int) -> Reference:
     """Draw answers of students 100, 103, … to 40 questions, and choose the targets.
 
-    A target is an answer that the entry has to predict and by default may not ask. No answer to
-    questions 0 to 9 is a target. Every answer to question 15 is a target, and so is a fifth of the
-    other answers.
+    A target is an answer that the entry has to predict. By default, the entry may not ask for it.
+    No answer to questions 0 to 9 is a target. Every answer to question 15 is a target, and so is a
+    fifth of the other answers.
     """
     rng = np.random.default_rng(0)
     # All students have answered questions 0 to 19, and about half have answered each later one.

@@ -127,9 +127,11 @@ return np.repeat(knows_question_0, masked_data.shape[1], axis=1)
 
     # `measure_curves` returns a text if the entry fails.
     assert not isinstance(curves, str)
-    # The shape is (masks, 2, rounds + 1): the entry's own choice, then the random choice.
+    # The shape is (masks, 2, rounds + 1): the entry's own choice, then the random choice. The first
+    # column is the accuracy before the first round, and each later column that after a round.
     curve_of_entry = curves[:, 0]
     curve_of_random_choice = curves[:, 1]
+    # The entry asks question 0 in the first round. That raises the accuracy from 1/3 to 2/3.
     assert curve_of_entry[:, 0].tolist() == [1 / 3] * 2
     assert curve_of_entry[:, 1:].tolist() == [[2 / 3] * N_ROUNDS] * 2
     # With random questions, question 0 is asked in a random round, if at all.

@@ -405,7 +405,10 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
 
 @pytest.fixture
 def default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let models take their default settings: to choose settings would take most of the time."""
+    """Let models take their default settings: to choose settings would take most of the time.
+
+    A model that learns from more than `_MAX_ANSWERS` answers does not choose its settings.
+    """
     monkeypatch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
 
 
@@ -527,9 +530,10 @@ COLUMNS_OF_RATES = {
 def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
     """The rate of a pair to predict is (sum of residuals) / (count + 5).
 
-    The sum is over the training answers that resemble the pair. For example, the feature
-    student_quiz_rate sums over the answers of the same student in the same quiz. The rate is NaN if
-    the pair lacks a value that the rate needs, such as its quiz.
+    A residual is the outcome of a training answer minus its expected outcome. The sum is over the
+    training answers that resemble the pair. For the feature student_quiz_rate, these are the
+    answers of the same student in the same quiz. The rate is NaN if the pair lacks a value that the
+    rate needs, such as its quiz.
     """
     found = joined.features(group)
     for columns in COLUMNS_OF_RATES[group]:
@@ -834,7 +838,7 @@ def test_each_pair_that_is_asked_for_is_visited_once(nearest: Nearest) -> None:
     assert sorted(nearest.asked_columns) == list(range(nearest.asked.shape[1]))
 
 
-def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
+def test_nearest_answers_are_those_of_the_student_to_the_most_similar_questions(
     nearest: Nearest,
 ) -> None:
     """The nearest answers of a pair to predict are found in two steps.
@@ -986,7 +990,8 @@ def random_outcomes(joined: Joined) -> RandomOutcomes:
     answers = joined.train[["UserId", "QuestionId"]].assign(IsCorrect=right)
     groups = ["model", "rates", "context", "quiz", "order"]
     with pytest.MonkeyPatch.context() as patch:
-        # Let models take their default settings: to choose settings would take most of the time.
+        # A model that learns from more than `_MAX_ANSWERS` answers takes its default settings. To
+        # choose settings would take most of the time.
         patch.setattr("common.item_response.choice._MAX_ANSWERS", 0)
         *parts, _ = tables(joined.pairs, answers, groups, seed=0)
     rows = np.concatenate([part.rows for part in parts])

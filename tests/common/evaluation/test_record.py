@@ -286,13 +286,13 @@ def test_the_fingerprint_of_the_data_changes_with_a_file_of_true_answers(
 def test_a_line_names_the_model_and_its_seed(
     submission: Path, monkeypatch: pytest.MonkeyPatch, flags: str, seed: int | None
 ) -> None:
-    """The record of scores names the script that made the submission, its flags and its seed.
+    """A line in the record of scores names the model's script, its flags and its seed.
 
     The script notes these in a JSON file beside the submission, and the evaluation reads them
-    there. "--seed" without a value names no seed.
+    there. "--seed" without a value names no seed. A time that is infinite counts as unknown.
     """
     monkeypatch.setattr("sys.argv", [str(layout.ROOT / "task_1/my_idea.py"), *flags.split()])
-    # An infinite time counts as unknown. JSON has no infinity, but Python reads 1e999 as infinity.
+    # Make the time infinite. JSON has no infinity, but Python reads 1e999 as infinity.
     origin = re.sub(rb'"seconds": [^,]*', b'"seconds": 1e999', describe_origin(submission))
     submission.with_suffix(".json").write_bytes(origin)
     line = append(submission)
@@ -431,7 +431,7 @@ def test_a_line_with_the_right_fields_and_types_is_read(
 
 # Damaged lines of the record, which malformed.py makes from a valid line. The key names the damage.
 DAMAGED = dict(malformed.damage_record(json.dumps(OF_TASK).encode()))
-# Each of these changes makes the line of a related challenge invalid.
+# Each of these changes makes `RELATED`, the line of a score in a related challenge, invalid.
 CHANGES: list[dict[str, Any]] = [
     {"task": ""},
     {"task": "<b>"},

@@ -156,10 +156,10 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
         # The fit chooses the dimensions on which these errors are largest, so twice the standard
         # error is allowed.
         assert (size[1:] < 2 * ERROR_OF_SLOPE).all()
-    # The errors of the fitted slopes (0.07) are a tenth of the size of the slopes (0.7). So the
-    # column of fitted slopes and the column of planted slopes form an angle of about 0.1 radians.
-    # The projection shortens the planted column by a share of 1 − cos(0.1) = 0.005. Six times this
-    # loss is allowed.
+    # The standard error of a fitted slope is 0.07. The size of the planted slopes is 0.7 or more.
+    # So a column of planted slopes is at an angle of about 0.1 radians to the space of the fitted
+    # columns. Its projection on this space is shorter by a share of 1 − cos(0.1) = 0.005. Six times
+    # this loss is allowed.
     assert share_in_space_of(slopes[:, :k], planted.slopes) > 0.97
 
 
@@ -316,14 +316,15 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     variance_of_other_level = model.context_variance_[1 - level]
     # On level 0, there is an effect for each student in each group of quizzes; on level 1, for each
     # student in each quiz. `n_effects` is the number of effects, and `answers_each` is the mean
-    # number of answers with the same effect. Both are counted in the training answers of
+    # number of answers with the same effect. Both numbers belong to the training answers of
     # `fit_effects_of`.
     standard_error = [
         standard_error_of_variance(variance=1, n_effects=4_100, answers_each=8.6),
         standard_error_of_variance(variance=1, n_effects=6_600, answers_each=5.4),
     ][level]
-    # The true standard error is larger, because many effects have fewer answers than the mean. So
-    # four standard errors are allowed.
+    # This standard error holds if all effects have the same number of answers. Many effects have
+    # fewer and are known less exactly, so the true standard error is larger. So allow four standard
+    # errors.
     assert variance == pytest.approx(1, abs=4 * standard_error)
     # No effects of the other level were planted: their variance comes from estimation errors alone.
     assert variance_of_other_level < 0.2
@@ -439,9 +440,9 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
 ) -> None:
     """The answers have an effect of each class in each quiz.
 
-    The contexts of one model are the quizzes of each class, the contexts of another model are the
-    quizzes alone. Only the first model can learn the effect of a class from the classmates of a
-    student, which helps most if the student has few answers or none.
+    One model has a context for each class in each quiz, another model a context for each quiz. Only
+    the first model can learn the effect of a class from the classmates of a student, which helps
+    most if the student has few answers or none.
     """
     train, rest = split(shared_effects.answers)
     by_class = shared_effects.by_class

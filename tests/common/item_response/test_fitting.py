@@ -230,7 +230,11 @@ def test_predictions_of_degenerate_answers_are_right_on_average(
 def test_unknown_students_and_questions_have_probabilities_after_a_degenerate_fit(
     predicted: str, n_levels: int, case: str
 ) -> None:
-    """The pairs have an unknown student, an unknown question, or both, in unknown contexts."""
+    """A model of degenerate answers, such as those of a single student, predicts such pairs, too.
+
+    The pairs have an unknown student, an unknown question, or both, in unknown contexts. Their
+    probabilities must be finite and add up to 1.
+    """
     fitted = fit_degenerate(predicted, n_levels, case)
     unknown_student = 123_456
     unknown_question = 9_999_998

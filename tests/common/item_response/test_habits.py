@@ -35,10 +35,10 @@ class Choices:
 def simulate(student_variance: float, context_variance: float) -> Choices:
     """Simulate choices of students with habits.
 
-    A habit of a student holds a number for each option, which is added to the option's log
-    probability. So the student may prefer the first option, for instance. Each student has a
-    general habit, drawn with the variance `student_variance`, and a further habit in each context,
-    drawn with the variance `context_variance`.
+    A habit is a student's preference for some options. It has a number for each option, which is
+    added to the option's log probability. Each student has a general habit, drawn with the variance
+    `student_variance`, and a further habit in each context, drawn with the variance
+    `context_variance`.
     """
     rng = RNG(0)
     n = N_TRAIN + 10_000
@@ -172,8 +172,9 @@ def test_a_choice_that_a_student_makes_thousands_of_times_does_not_overflow(
 ) -> None:
     """A habit is a preference of a student for an option, learned from the student's choices.
 
-    One student makes the same choice 20,000 times, though without habits it had the probability
-    `p_chosen`, which may be 0 or 1. Neither the learned habits nor the probabilities overflow.
+    One student makes the same choice 20,000 times. If students had no habits, this choice would
+    have the probability `p_chosen`, which may be 0 or 1. Neither the learned habits nor the
+    probabilities overflow.
     """
     n = 20_000
     # The choice, any of the four options.

@@ -91,7 +91,7 @@ def test_the_expected_curvature_is_the_mean_information_over_the_logit(
         return information
 
     _, curvature = expected_slope_and_curvature(MEAN, VARIANCE, guessing, right)
-    # `model` raises smaller curvatures to 0.01, since steps of a fit could overshoot with them.
+    # The function raises a smaller curvature to 0.01. Otherwise a step of a fit could overshoot.
     expected = np.maximum(average(information_at), 0.01)
     assert (np.abs(curvature - expected) < TOLERANCE).all()
 

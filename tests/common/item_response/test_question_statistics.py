@@ -211,8 +211,9 @@ def test_nothing_is_called_significant_where_nothing_is_planted(simulations: Sim
 def test_residuals_of_pairs_are_uncorrelated_on_average(simulations: Simulations) -> None:
     """A residual is the answer minus its prediction from the student's other answers.
 
-    The residuals of two questions are correlated even if nothing is planted, because both
-    predictions estimate the same ability. `local_dependence` subtracts this correlation.
+    The residuals of two questions are correlated even if no dependence of the questions is planted,
+    because both predictions estimate the same ability. `local_dependence` subtracts this
+    correlation.
     """
     for _, statistics in simulations:
         pairs = statistics.local_dependence()

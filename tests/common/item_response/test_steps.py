@@ -347,16 +347,14 @@ def sums_of_answers(two_fits: TwoFits) -> tuple[np.ndarray, np.ndarray]:
     curvature : array, shape (answers, parameters of an item, parameters of an item)
     """
     gradient, curvature = model.unpack_sums(two_fits.answer_sums)
-    # The product curvature · c for each answer, where c is a row of `added_by_effects`.
+    # The product curvature · c for each answer; c is the answer's row of `added_by_effects`.
     change = (curvature @ two_fits.added_by_effects[:, :, None])[:, :, 0]
     # Keep only the parameters that the answer's own item has: slopes on abilities, and intercept.
     own_positions = positions_of_item_parameters(two_fits.k)
     return (gradient - change)[:, own_positions], curvature[:, own_positions][:, :, own_positions]
 
 
-def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
-    two_fits: TwoFits,
-) -> None:
+def test_both_fits_give_each_item_the_same_gradient_and_curvature(two_fits: TwoFits) -> None:
     """Two fits of the same answers give each item the same gradient and the same curvature.
 
     These are sums over the answers to the item. The fit under test, with effects of contexts,

@@ -37,12 +37,12 @@ def test_an_estimator_of_options_tells_which_answers_are_right() -> None:
 
 
 def test_mastery_by_abilities_alone_is_the_mean_of_the_predictions() -> None:
-    """`with_subjects` returns an estimator with subjects as contexts; all their effects are 0.
+    """Mastery is the share of a subject's questions that a student is expected to answer right.
 
-    So the share of a subject's questions that a student is expected to answer right follows from
-    the student's abilities alone. The predictions of the estimator that `without_contexts` makes
-    follow from the abilities alone, too. So the share must be the mean of these predictions. The
-    subject of a question is a number from 0 to 4 here: the question's id modulo 5.
+    `with_subjects` returns an estimator with subjects as contexts, whose effects are all 0. So its
+    `mastery` depends on the student's abilities alone. `without_contexts` returns an estimator that
+    predicts by abilities alone. So the share must be the mean of these predictions. The subject of
+    a question is a number from 0 to 4 here: the question's id modulo 5.
     """
     model = fit(TRAIN, groups(TRAIN), n_steps=4)
     questions = model.question_ids_

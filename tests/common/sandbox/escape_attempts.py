@@ -23,7 +23,8 @@ from pathlib import Path
 
 SECRET = "hidden-answer"
 TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
-# A file in the entry's own folder, into which an expression may copy the answers.
+# An attempt is a Python expression. If it copies the answers, it copies them to this file in the
+# entry's own folder.
 OWN = "carried_out"
 # `try_all` prints the outcomes on a line that begins with this text.
 MARK = "outcomes of the attempts: "
@@ -602,7 +603,7 @@ def try_all(tables, folder, targets, outside):
     """
     OUTSIDE.update(outside)
     modules = MODULES + LIBRARIES if "READ_BY_PYTHON" in tables else MODULES
-    # The expressions use these modules as global variables.
+    # The expressions of the attempts use these modules as global variables.
     globals().update({name: __import__(name) for name in modules})
     outcomes = {}
     for table in tables:

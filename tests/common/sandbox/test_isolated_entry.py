@@ -204,7 +204,8 @@ def test_processes_that_an_entry_has_started_end_with_the_entry(
 
     The sleeping processes inherit the entry's output pipes and keep them open. The process that has
     started the entry reads these pipes. It must not wait until they are closed, and it must end the
-    sleeping processes.
+    sleeping processes. `allowed_protections` are the protections that the kit may use against the
+    entry. `fault` is the expected message.
     """
     monkeypatch.setattr(protections, "ALL", allowed_protections)
     # The entry starts processes that sleep for this number of seconds, so the number is in their

@@ -111,11 +111,11 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
     """Return the arguments with which an entry calls `escape_attempts.try_all`.
 
     The file escape_attempts.py has tables of attempts, such as DAMAGE. `try_all` makes the attempts
-    of the named `tables`. Its further arguments are the folder of the answers, a folder of targets
-    to damage, and a dict of targets outside the entry's process, such as the id of another process.
+    in the named `tables`. Its further arguments are the folder of the answers, a folder of things
+    to damage, and a dict of things outside the entry's process to reach, such as another process.
 
-    This function also makes the targets, in the new folder `run`: a folder for each attempt to do
-    damage, which holds a file and an empty folder.
+    This function also makes the things to damage, in the new folder `run`. Each attempt to do
+    damage gets a folder that holds a file and an empty folder.
     """
     targets = outside.base / run
     for number in range(len(ATTEMPTS.DAMAGE)):
@@ -124,8 +124,8 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (target / "file").write_text("whole")
         # Set the time of change to a known value, so that an attempt to change it is noticed.
         os.utime(target / "file", (1, 1))
-    # The comment on OUTSIDE in escape_attempts.py explains these targets.
-    targets_outside = {
+    # The comment on OUTSIDE in escape_attempts.py explains these values.
+    things_outside = {
         "process": outside.process.pid,
         "environment": find_environment(outside.process.pid),
         "port": outside.port,
@@ -134,7 +134,7 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         "note": f"note-{os.getpid()}",
         "number": os.getpid(),
     }
-    return tables, str(outside.answers.parent), str(targets), targets_outside
+    return tables, str(outside.answers.parent), str(targets), things_outside
 
 
 def read_outcomes(output: str) -> Outcomes:

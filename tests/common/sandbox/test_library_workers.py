@@ -114,7 +114,7 @@ class Proc:
 
 
 def look_at_proc(folder: Path) -> Proc:
-    """Let a child process of an isolated entry look at /proc."""
+    """Let a child process of an entry, i.e. of submitted code that is isolated, look at /proc."""
     (folder / "print_proc.py").write_text(PRINT_PROC)
     body = "import subprocess, sys; subprocess.run([sys.executable, 'print_proc.py'], check=True)"
     printed: list[Any] = json.loads(run_entry(folder, body))

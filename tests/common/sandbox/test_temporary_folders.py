@@ -90,8 +90,8 @@ def test_an_entry_may_lie_in_shared_memory(
     """
     limit_protections(monkeypatch, names, landlock_version)
     output = run_in(monkeypatch, tmp_path / "package", str(shared_memory))
-    # The entry prints "can write" for each path outside its own folders that it can write. With a
-    # root of its own, it has a new /dev/shm, into which it may write.
+    # The entry prints "can write" for each path outside its own folders that it can write. With the
+    # protection "root", it has a root folder of its own with a new /dev/shm, where it may write.
     if "root" in names:
         assert output == f"can write {shared_memory}/new\nhas run\n"
     else:
