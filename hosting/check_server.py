@@ -91,7 +91,7 @@ def main() -> None:
     server = address["server"]
     reply = _ask(f"{server}/api/competitions/{address['number']}/{address['query'] or ''}")
     competition = reply.content
-    if not isinstance(competition, dict) or "phases" not in competition:
+    if not isinstance(competition, dict) or competition.get("phases") is None:
         print(f"the competition: {reply.refusal or 'no description that can be read'}")
         return
     title = printable(str(competition.get("title")), _MAX_NAME)
@@ -135,7 +135,7 @@ def _require_objects(content: Any, name: str) -> list[dict[str, Any]]:
 
     Raises `InputError` if the content is anything else: then nobody can tell what is open.
     """
-    objects = content or []
+    objects = [] if content is None else content
     if not isinstance(objects, list) or not all(isinstance(item, dict) for item in objects):
         raise InputError(
             f"{name}: the server sends {quote(content)}, expected a list of JSON objects; check by "

@@ -397,8 +397,8 @@ def _require_labels(folder: Path, label_numbers: IntArray, labels: Sequence[str]
 def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     """Append answers to predict to the answers to learn from.
 
-    If a training question and a test question have the same module and id, they become one
-    question, with the text and the reference answers of the training file.
+    Questions with the same module and id, in the training files or in several test files, become
+    one question, with the text and the reference answers of the first file.
 
     Parameters
     ----------

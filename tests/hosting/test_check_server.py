@@ -159,7 +159,7 @@ def test_the_secret_key_of_an_address_is_kept() -> None:
 @pytest.mark.parametrize(
     ("path", "content", "list_name"),
     [
-        ("/api/competitions/1/", {"phases": 5}, "the list of phases"),
+        ("/api/competitions/1/", {"phases": 0}, "the list of phases"),
         ("/api/competitions/1/", {"phases": ["Public"]}, "the list of phases"),
         (
             "/api/competitions/1/",
@@ -178,6 +178,13 @@ def test_a_reply_of_another_form_is_named(path: str, content: Any, list_name: st
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: {list_name}: the server sends ")
     assert "closed" not in done.stdout
+
+
+@pytest.mark.parametrize("content", [{}, {"phases": None}, [], 7])
+def test_a_server_without_a_description_is_not_called_closed(content: Any) -> None:
+    with serving({**OPEN, "/api/competitions/1/": json_reply(content)}) as url:
+        printed = succeeds([SCRIPT, url])
+    assert printed == "the competition: no description that can be read\n"
 
 
 def test_an_address_of_no_competition_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Simulates data where there are none, and builds the templates that fit the data."""
 
+import os
 from pathlib import Path
 
 from common import fingerprints, layout, provenance
@@ -43,7 +44,7 @@ def simulated_size() -> str:
 def needs_templates() -> bool:
     """Return whether a submission template is missing or outdated, and can be built."""
     for name, sources in SOURCES_OF_TEMPLATE.items():
-        can_be_built = all((layout.DATA_DIR / source).exists() for source in sources)
+        can_be_built = all(os.path.lexists(layout.DATA_DIR / source) for source in sources)
         if can_be_built and not _is_current(layout.TEMPLATE_DIR / name):
             return True
     return False
