@@ -526,8 +526,8 @@ class _DotRow(NamedTuple):
     dot: Dot
     # The label, broken into lines.
     name: list[str]
-    # The value of the dot, `dot.value`, as text. If it is NaN, the text is the diamond's value,
-    # `dot.mark`.
+    # The value of the dot, `dot.value`, as text. A row without a dot (NaN) has a diamond at the
+    # value `dot.mark`; the text is this value then.
     number: str
     # The share of the answers, as a percentage.
     share: str

@@ -350,10 +350,9 @@ def main() -> None:
     # modulo the number of options.
     template_options = n_options[template_question][:, np.newaxis]
     distance = np.arange(1, most_options + 1) - correct_option[template_question][:, np.newaxis]
-    # If a question has fewer options than others, the last columns of `p_option` and `p_category`
-    # stand for options and categories that it lacks. The model gives these categories the
-    # probability 0. Each option that the question lacks takes the category in the same column, and
-    # so gets the probability 0 too.
+    # A question with fewer options than others lacks the last options and the last categories. The
+    # model gives the categories that it lacks the probability 0. Each option that it lacks is
+    # assigned the category in the same column, so that the option gets the probability 0 too.
     is_there = np.arange(most_options) < template_options
     category_of_option = np.where(is_there, distance % template_options, np.arange(most_options))
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)

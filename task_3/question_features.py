@@ -344,7 +344,8 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     n_students = data.answers["student_code"].max() + 1
     data = feature.relevant_answers(data)
     value = feature.values(data)
-    # Values that do not depend on chance, or have been shrunk already, are not shrunk.
+    # Some features must not be shrunk here: their values do not depend on chance, or `values` has
+    # shrunk them already.
     if not feature.is_shrunk:
         return value
     noise = _estimate_noise(feature, data, n_students, seed)

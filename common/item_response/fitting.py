@@ -253,9 +253,9 @@ def _reached_stages(
     stage.
 
     The possible outcomes of an answer are numbered from 0. Stage 0 asks whether the outcome is 0,
-    stage 1 whether it is 1, and so on. An answer passes the stage of its outcome and reaches no
-    later stage. The last outcome needs no stage: a question with n outcomes has n − 1 stages, and
-    an answer with the last outcome reaches all of them without passing one.
+    stage 1 whether it is 1, and so on. An answer reaches the stages up to that of its outcome, and
+    passes this one. The last outcome needs no stage: a question with n outcomes has n − 1 stages.
+    An answer with the last outcome reaches all of them, and passes none.
     """
     # Every answer reaches stage 0.
     answer_row = np.arange(len(outcome), dtype=np.int32)

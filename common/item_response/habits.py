@@ -280,8 +280,8 @@ def _sum_by_leaf(
     # option. The second derivatives by the habits of two different options are left out. The factor
     # n / (n − 1), where n is the number of options, makes up for them (see the module's docstring).
     weight = p * (1 - p) * np.float32(n_options / (n_options - 1))
-    # linear = slope + weight · habit. The slope, the derivative of the log likelihood by the habit,
-    # is 1 − p for the chosen option and −p for each other option.
+    # The slope is the derivative of the log likelihood by the habit: 1 − p for the chosen option,
+    # and −p for each other option. The coefficient `linear` is slope + weight · habit.
     linear = weight * habit - p
     linear[np.arange(len(p)), choices.choice[rows]] += 1
     first_choice_of_leaf = leaf_start[:-1]

@@ -264,20 +264,19 @@ def _join_logit_and_ability(
 def _leave_out(
     with_answer: _LogitAndAbility, is_right: BoolArray, guessing: FloatArray
 ) -> tuple[_LogitAndAbility, FloatArray]:
-    """Take each answer out of the distribution of its own logit and of the student's ability.
+    """For each answer, find the distributions of its logit and of the ability without the answer.
 
-    `with_answer` holds the distributions given all answers of the student, including the answer
-    itself. The fit has replaced the log likelihood of each answer by a parabola in the logit.
-    Without the parabola of an answer, the variance and the covariance are larger, and the means
-    differ:
+    `with_answer` holds these distributions given all answers of the student, including the answer
+    itself. The fit has replaced the log likelihood of each answer by a parabola in the logit. At
+    the mean of the logit, the parabola has the slope `slope` and the curvature `curvature`. Without
+    this parabola, the variance and the covariance are larger, and the means differ:
 
         new variance = variance / (1 − curvature · variance),
         new covariance = covariance / (1 − curvature · variance),
         new mean of the logit = mean of the logit − new variance · slope,
         new mean of the ability = mean of the ability − new covariance · slope,
 
-    where `variance` is that of the logit, and the parabola has the slope `slope` at the mean logit
-    and the curvature `curvature`. The module's docstring says where the formulas come from.
+    where `variance` is that of the logit. The module's docstring says where the formulas come from.
 
     Returns
     -------

@@ -131,10 +131,10 @@ def expected_slope_and_curvature(
         slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # Let r be the slope if the answer is right, and w the slope if it is wrong. The Fisher
-        # information is P(right) r² + P(wrong) w². The mean slope P(right) r + P(wrong) w is 0. So
-        # P(right) r² is −P(wrong) r w, P(wrong) w² is −P(right) r w, and their sum is −r w.
-        # Here, −w is `knows`, and r times the weight of the point is `weighted_slope`.
+        # Let r be the slope if the answer is right, and w the slope if it is wrong. The mean slope
+        # P(right) r + P(wrong) w is 0. So the Fisher information P(right) r² + P(wrong) w² equals
+        # −P(wrong) r w − P(right) r w = −r w. Here, w is −`knows`, and `weighted_slope` is r times
+        # the weight of the point.
         curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)

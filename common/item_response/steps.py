@@ -363,12 +363,12 @@ def _update_with_contexts(
     linear, weight = approximate_log_likelihoods(
         part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
-    # Subtract the shared effect from the logit: of the shared effect, only the mean before the step
-    # is subtracted. Change `linear` in place, since a copy would need memory for each answer.
+    # Subtract the mean of the shared effect before the step from the logit. Change `linear` in
+    # place, since a copy would need memory for each answer.
     shared_mean = state.shared.mean[leaves.label]
     linear -= weight * shared_mean[leaf]
 
-    # Update the abilities, with the effects of the nodes integrated out, from the leaves up to the
+    # Update the abilities. The effects of the nodes are integrated out, from the leaves up to the
     # students.
     weight_by_student = part.matrix(weight, part.start)
     weight_by_leaf = part.matrix(weight, leaves.start)
@@ -387,8 +387,7 @@ def _update_with_contexts(
 
     if not sums_items:
         return _ChunkUpdate(new, effects, _ChunkSums(None, variance_sums, shared_sums))
-    # To update the items, subtract also the total effect at the leaf from the logit: of this
-    # effect, only the new mean is subtracted here.
+    # To update the items, subtract the new mean of the total effect at the leaf as well.
     linear -= weight * new_leaf_effects[leaf, EFFECT_MEAN]
     item_sums = model.weighted_sums(
         part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)

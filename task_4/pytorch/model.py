@@ -133,9 +133,9 @@ class StudentPosterior:
 
         # The probability that a student has a hidden answer to a question, shape (S, Q).
         p_hidden = self._hidden_probability(answered_mask)
-        # Every student has targets: hidden answers outside the answered mask or, by other rules,
-        # answers inside it. So if the model looks for hidden answers and finds almost none, the
-        # targets must be inside. A model whose `completion` is 0 does not look for hidden answers.
+        # Every student has targets. By most rules, they are hidden and lie outside the answered
+        # mask. So if the model looks for hidden answers and finds almost none, the targets must lie
+        # inside the mask. A model whose `completion` is 0 does not look for hidden answers.
         looks_for_hidden = model.completion.any()
         finds_few = p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         self._targets_may_be_asked = bool(looks_for_hidden and finds_few)

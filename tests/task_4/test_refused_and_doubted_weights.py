@@ -581,9 +581,9 @@ def test_weights_from_elsewhere_may_share_a_file_with_the_weights_of_this_kit(
 ) -> None:
     """A zip from another kit is scored even if one of its files of weights also exists in this kit.
 
-    Two local splits can give small files of weights with the same content. In this kit, the
-    metadata change after the training, so the kit must refuse its own weights. But the shared file
-    must not make it refuse the weights in the zip, too.
+    Two local splits can give small files of weights with the same content. In this test, the
+    metadata of this kit change after its training, so the weights of this kit are refused. The
+    weights in the zip must be scored nevertheless, although one of the files is the same.
     """
     package = kit / "task_4/numpy"
     from_zip = tmp_path / "unpacked"

@@ -97,8 +97,8 @@ class Blended:
     losses: list[float]
     # The path of the submission, without the suffix .csv.
     submission: Path
-    # Whether the log is the same as before the blend. The blend runs a script again that has the
-    # flag --log.
+    # Whether the log is the same as before the blend. For a blend, a script is run again with the
+    # flags of its first run; --log is one of them here, and must have no effect.
     is_log_unchanged: bool
     # The output of the evaluation that has scored the submission.
     evaluation: str

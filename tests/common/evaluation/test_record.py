@@ -127,7 +127,7 @@ class LinesOfCode:
 
 
 @pytest.fixture(scope="module")
-def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfCode:
+def lines_by_version(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> LinesOfCode:
     """Score a script three times; return the lines of the three scores in the record.
 
     The first score is made after a commit of the script, the second after an edit of a module that
@@ -155,24 +155,24 @@ def lines_of_code(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_a_line_has_a_fingerprint_of_a_script_and_what_it_imports(
-    lines_of_code: LinesOfCode,
+    lines_by_version: LinesOfCode,
 ) -> None:
-    assert re.fullmatch("[0-9a-f]{12}", lines_of_code.committed.code)
-    assert lines_of_code.committed.code != lines_of_code.edited.code
+    assert re.fullmatch("[0-9a-f]{12}", lines_by_version.committed.code)
+    assert lines_by_version.committed.code != lines_by_version.edited.code
 
 
-def test_a_line_names_the_commit_of_the_code(lines_of_code: LinesOfCode) -> None:
+def test_a_line_names_the_commit_of_the_code(lines_by_version: LinesOfCode) -> None:
     """The revision is the commit, and "-dirty" if the script or its imports were edited since."""
-    revision = lines_of_code.committed.revision
+    revision = lines_by_version.committed.revision
     assert revision is not None
     assert re.fullmatch("[0-9a-f]{7,}", revision)
-    assert lines_of_code.edited.revision == f"{revision}-dirty"
+    assert lines_by_version.edited.revision == f"{revision}-dirty"
 
 
 def test_a_script_that_is_not_under_version_control_has_no_revision(
-    lines_of_code: LinesOfCode,
+    lines_by_version: LinesOfCode,
 ) -> None:
-    assert lines_of_code.untracked.revision is None
+    assert lines_by_version.untracked.revision is None
 
 
 @dataclass(frozen=True)

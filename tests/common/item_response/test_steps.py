@@ -285,7 +285,7 @@ def two_fits(request: pytest.FixtureRequest) -> TwoFits:
     n_answers = len(item)
     k = state.students.mean.shape[1]
 
-    # Expanded item i has a single answer, answer i.
+    # In the expanded fit, there is an item for each answer: item i has only answer i.
     expanded_observations = replace(
         observations, item=np.arange(n_answers, dtype=np.int32), n_items=n_answers, levels=()
     )
