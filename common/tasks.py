@@ -85,11 +85,11 @@ class Task:
     scores_best_part: bool = False
     # The lowest possible score: 0 for a share such as accuracy, -1 for a correlation.
     lowest_score: int = 0
-    # What is predicted right or wrong, in the plural, for messages and pages: "answers", for
-    # instance.
+    # The plural name of the things that are predicted right or wrong, such as "answers", for
+    # messages and pages.
     scored_items: str = "answers"
-    # What a bootstrap draws with replacement, in the plural, for messages and pages: "students",
-    # for instance.
+    # The plural name of the things that a bootstrap draws with replacement, such as "students", for
+    # messages and pages.
     drawn_units: str = "students"
 
     # ---- The files of the task ----

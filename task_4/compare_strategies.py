@@ -379,7 +379,7 @@ def _choose_targets(examined: pd.DataFrame, share: float, split_number: int) -> 
     random_key = pd.Series(rng.random(len(examined)), examined.index)
     by_student = random_key.groupby(examined["UserId"])
     n_targets = np.ceil(share * by_student.transform("size"))
-    # Of each student, the answers with the smallest random keys become targets.
+    # The answers of a student with the smallest random keys become targets.
     is_target: pd.Series = by_student.rank(method="first") <= n_targets
     return is_target
 

@@ -32,7 +32,7 @@ RESULT = Result(
 # for an answer, the entry sees -1 instead of the answer.
 STRICT = "targets may not be asked, unobserved = -1"
 LENIENT = "targets may be asked, unobserved = -1"
-# What the record of a score of task 3 says about the scores of random rankings.
+# A record of a score of task 3 holds these scores of random rankings.
 RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.72}
 
 

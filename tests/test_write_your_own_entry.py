@@ -286,7 +286,7 @@ def run_feature_code(
     """
     (feature_code,) = blocks(GUIDE, "python")
     # In the guide, the code is inserted into a sample model, and uses these variables of the model.
-    # Of the model's paths, it needs only the folder of metadata.
+    # The folder of metadata is the only path of the model that it needs.
     names_of_sample: dict[str, Any] = {
         "answers": answers,
         "template": template,

@@ -147,7 +147,7 @@ class Table(NamedTuple):
     random_range: tuple[float, float]
     # A sentence about the scores of random rankings (task 3); empty for other tasks.
     about_random: str
-    # What the rows' standard deviations are over: "folds" or "seeds".
+    # The standard deviations in the rows are over "folds" or over "seeds".
     spread_over: str
     # Number of scores that the table leaves out, because the same model was scored again with the
     # same seed.

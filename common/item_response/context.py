@@ -178,7 +178,7 @@ class ConditionalTotals(NamedTuple):
     # (nodes,). It is 1 if no answer that the fit uses belongs to the node. The better the answers
     # determine the node's effect, the closer it is to 0.
     gain: FloatArray
-    # What the node adds to the weight_sum of its parent: gain · weight_sum, shape (nodes,).
+    # The node adds this to the weight_sum of its parent: gain · weight_sum, shape (nodes,).
     weight_above: FloatArray
     # The variance: 1 / (precision + weight_sum), shape (nodes,).
     noise: FloatArray

@@ -1,4 +1,4 @@
-"""What students are expected to know of each subject, by an estimator whose contexts are subjects.
+"""The mastery of subjects by students, from an estimator whose contexts are subjects.
 
 Subjects form a tree, for instance areas of mathematics, and topics in them. If the path from the
 area to the topic is the context of each answer, the effects of a student in contexts say in which

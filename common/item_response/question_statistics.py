@@ -1,4 +1,4 @@
-"""What psychometricians look for in questions: their parameters, and whether the model fits them.
+"""Statistics of questions: their parameters, and whether the item response model fits them.
 
     statistics = QuestionStatistics(model, student, question, is_correct)
     statistics.parameters()

@@ -45,8 +45,8 @@ _MAX_NEIGHBOURS = 100
 # projected at random to vectors of `_N_PROJECTED` elements, to save memory.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# Which clusterings become levels depends on how many contexts students have. To save time, the
-# contexts are counted only for some students, who together have about this many answers.
+# The number of contexts that students have decides which clusterings become levels. To save time,
+# the contexts are counted only for some students, who together have about this many answers.
 _MAX_COUNTED = 1_000_000
 # Similarities are computed for some questions at a time, in arrays of about this many numbers.
 _BLOCK = 1 << 22

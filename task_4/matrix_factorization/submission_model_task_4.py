@@ -19,7 +19,7 @@ class Submission:
         # Only cross-validation passes a model. The evaluator calls Submission(), which loads the
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
-        # Which questions could be asked before the first round, shape (students, questions). It is
+        # True where a question could be asked before the first round, shape (students, questions).
         # None until the evaluator passes `can_query`, the questions that can still be asked, to
         # `select_questions` or `update_model`. `predict` does not get `can_query`.
         self.askable: BoolArray | None = None

@@ -21,11 +21,11 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Which questions could be asked before the first round, shape (students, questions). It is
+        # True where a question could be asked before the first round, shape (students, questions).
         # None until the evaluator passes `can_query`, the questions that can still be asked, to
         # `select_questions` or `update_model`.
         self.askable: BoolArray | None = None
-        # Which revealed answers the posterior has learned from, shape (students, questions).
+        # True where the posterior has learned from a revealed answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
 
     def select_questions(

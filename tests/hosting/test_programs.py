@@ -83,9 +83,9 @@ class PlatformRun:
         self.base = bundle.parent / f"run_{n_beside_bundle}"
         self.bundle = bundle
         self.phase = phase
-        # What the platform tells the scoring program: the exit code of the ingestion program, and
-        # the exit code ("exitCode") of the submission's own program. A submission may not have such
-        # a program. None means that the program did not run.
+        # The platform passes two exit codes to the scoring program: that of the ingestion program,
+        # and that of the submission's own program ("exitCode"). A submission may not have such a
+        # program. None means that the program did not run.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
         # The stderr of the ingestion program.
         self.ingestion_error = ""

@@ -399,7 +399,7 @@ def hand_in_before_first_run(school: SchoolClass) -> None:
 
 def hand_in_before_second_run(school: SchoolClass) -> None:
     """Hand in two submissions that fail, and two files that are no submissions."""
-    # Of all submissions that fail, that of gus has the earliest time, and that of hal the latest.
+    # Among the submissions that fail, gus handed in the earliest one and hal the latest one.
     failing = {FIRST: FAILING, SECOND: FAILING}
     toy_bundle.write_zip(school.handed_in / "hal.zip", failing, START + 80)
     # A zip is longer than two bytes, so this file is no valid zip.

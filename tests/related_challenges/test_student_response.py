@@ -1002,7 +1002,7 @@ def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_p
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
     succeeds([model, *flags, "--submission_template_dir", tmp_path])
     printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", beetle))
-    # Of the 3,941 answers, 1,665 are correct. The model predicts `correct` for all answers. So the
+    # 1,665 of the 3,941 answers are correct. The model predicts `correct` for all answers. So the
     # accuracy is 1665 / 3941, the F1 of `correct` is 2 · 1665 / (1665 + 3941), and the macro F1 is
     # a fifth of this, since the F1 of the four other labels is 0.
     assert "accuracy 0.4225" in printed

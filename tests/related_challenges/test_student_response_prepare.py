@@ -481,7 +481,7 @@ def test_released_answers_keep_their_labels(prepared_beetle: Prepared, beetle: P
 def test_a_tenth_of_the_released_answers_of_every_label_is_held_out(
     prepared_beetle: Prepared,
 ) -> None:
-    """Of each label, a tenth of the answers to questions that are not held out is held out.
+    """A tenth of the answers of each label, to questions that are not held out, is held out.
 
     Held-out questions are held out with all their answers.
     """

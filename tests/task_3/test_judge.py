@@ -234,7 +234,7 @@ def test_without_images_the_page_shows_what_the_answers_say(
 
 @dataclass
 class Session:
-    """What an expert does on the page, and what the page shows.
+    """The actions of an expert on the page, and the text that the page shows.
 
     The expert judges pairs, undoes judgements, closes the browser, goes on later, and saves.
     """

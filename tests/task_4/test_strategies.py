@@ -645,7 +645,7 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
         assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
         assert not learned_students & set(examined.student.tolist())
 
-        # Which answers are hidden, bool, shape (students, questions). A split has only one such
+        # True where an answer is hidden, shape (students, questions). A split has only one such
         # table; its key in `targets` is the name of the split.
         is_hidden = examined.targets[examined.name]
         # A number below 0 stands for a question without an answer.

@@ -726,7 +726,7 @@ class Nearest:
     # `visit_nearest` visits the pairs to predict in an order of its own. The next three arrays have
     # this order.
 
-    # Which column of `asked` is visited, shape (pairs to predict,).
+    # The column of `asked` that is visited, shape (pairs to predict,).
     asked_columns: np.ndarray
     # The nearest answers of the visited pair: their columns in `known`, or -1 where there is no
     # further answer. Shape (pairs to predict, nearest).

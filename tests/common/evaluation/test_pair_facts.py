@@ -203,7 +203,7 @@ def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.D
 
 
 class Group(NamedTuple):
-    """What the page must show for a group of predictions."""
+    """The numbers that the page must show for a group of predictions."""
 
     n_students: int
     # Number of different pairs. The predictions hold each of them `N_REPEATS` times.
@@ -211,7 +211,8 @@ class Group(NamedTuple):
     accuracy: float
 
 
-# What the page must show. The first key is the heading of a grouping, the second key a group.
+# The accuracies that the page must show. The first key is the heading of a grouping, the second
+# key a group.
 ACCURACY = {
     "By difficulty of the question": {
         "50 to 60 %": Group(n_students=1, n_pairs=1, accuracy=0),

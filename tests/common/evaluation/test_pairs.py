@@ -51,7 +51,7 @@ def page_in(folder: Path, name: str) -> Page:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the evaluation prints and writes for the majority model's predictions of a task."""
+    """The output and the files of the evaluation of the majority model's predictions of a task."""
 
     task: int
     kit: Path

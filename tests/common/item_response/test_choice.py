@@ -92,8 +92,8 @@ def fitted(open_answers: Drawn) -> ItemResponse:
 
 
 def test_the_fit_chooses_the_guessing_probability_by_the_answers(fitted: ItemResponse) -> None:
-    # Which guessing probability the fit chooses depends on the random answers. With the seeds 0 to
-    # 11 of `draw`, it always chose 0 for answers without guessing. For answers with the guessing
+    # The random answers influence the guessing probability that the fit chooses. With the seeds 0
+    # to 11 of `draw`, it always chose 0 for answers without guessing. For answers with the guessing
     # probability 0.3, it chose 0.3 nine times, 0.2 twice and 0.1 once.
     assert fitted.guessing_ == 0.0
     assert draw(guessing=0.3).fit().guessing_ > 0.0

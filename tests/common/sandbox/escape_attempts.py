@@ -51,8 +51,8 @@ class Attempt:
 
     # The Python expression that makes the attempt.
     expression: str
-    # What the expression needs, such as a privilege, if some machines lack it. Where it is missing,
-    # the expression fails even without isolation. Empty if every machine has all that is needed.
+    # The expression needs this, such as a privilege, and some machines lack it. There, the
+    # expression fails even without isolation. Empty if every machine has all that is needed.
     needs: str = ""
     # Landlock is the Linux kernel's control of access to files, and in later versions also to
     # networks and signals. This is the first version that blocks the expression; None if no version
