@@ -79,6 +79,15 @@ OUTCOMES_NAME = "outcomes"
 
 # The two parts of the official test data, which are scored separately.
 PHASES = ("public", "private")
+# The file of the true answers of task 1 in a phase.
+RELEASED_ANSWERS_TASK_1 = "test_{phase}_answers_task_1.csv"
+# The files in a data folder that each submission template is made from.
+SOURCES_OF_TEMPLATE = {
+    TEMPLATE_TASK_1_2: [
+        f"{TEST_DIR.name}/{RELEASED_ANSWERS_TASK_1.format(phase=phase)}" for phase in PHASES
+    ],
+    TEMPLATE_TASK_3: [f"{METADATA_DIR.name}/{QUESTION_METADATA_TASK_3_4}"],
+}
 
 
 def template_dir_of(data_dir: Path) -> Path:
@@ -89,6 +98,13 @@ def template_dir_of(data_dir: Path) -> Path:
     """
     is_default = data_dir.resolve() == DATA_DIR
     return TEMPLATE_DIR if is_default else data_dir / TEMPLATE_DIR.name
+
+
+def missing_sources(template: str, data_dir: Path) -> list[Path]:
+    """Return the files that a submission template is made from and that do not exist."""
+    paths = [data_dir / source for source in SOURCES_OF_TEMPLATE[template]]
+    # A broken symlink counts as a file, so that reading it raises an error.
+    return [path for path in paths if not os.path.lexists(path)]
 
 
 def ending_of(tasks: str) -> str:

@@ -235,7 +235,7 @@ TASK_1 = Task(
     simplest_model="majority",
     template=layout.TEMPLATE_TASK_1_2,
     submission="submission_task_1.csv",
-    released_answers="test_{phase}_answers_task_1.csv",
+    released_answers=layout.RELEASED_ANSWERS_TASK_1,
     local_train=layout.TRAIN_TASK_1_2,
     local_answers=layout.VALID_TASK_1_2,
     local_template=layout.LOCAL_TEMPLATE_TASK_1_2,
@@ -301,13 +301,6 @@ TASK_4 = Task(
 )
 # The tasks by number.
 TASKS = {task.number: task for task in (TASK_1, TASK_2, TASK_3, TASK_4)}
-# The files in a data folder that each submission template is made from.
-SOURCES_OF_TEMPLATE = {
-    layout.TEMPLATE_TASK_1_2: [
-        f"{layout.TEST_DIR.name}/{TASK_1.answers_name(phase)}" for phase in layout.PHASES
-    ],
-    layout.TEMPLATE_TASK_3: [f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}"],
-}
 
 
 def name_of_phase(phase: str) -> str:

@@ -14,7 +14,7 @@ from common.adaptive import evaluation
 
 import pandas as pd
 import pytest
-from conftest import ROOT, run, shorten, succeeds
+from conftest import ROOT, keep_only, run, shorten, succeeds
 from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
@@ -51,6 +51,30 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
     return subprocess.run([python, *command], cwd=folder, env=env, capture_output=True, text=True)
 
 
+def add_libraries(environment: Path, *folders: Path) -> None:
+    """Let the Python of an environment find the libraries of this Python, and further folders.
+
+    Python adds the folders that a .pth file names to the folders in which it finds modules.
+    """
+    (packages,) = environment.glob("[Ll]ib/**/site-packages")
+    (packages / "installed.pth").write_text("\n".join(map(str, [*folders, *LIBRARIES])))
+
+
+def test_the_quickstart_itself_needs_no_library(tiny_kit: Path, bare_environment: Path) -> None:
+    """The Python that starts the quickstart has no libraries; the Python in .venv has them.
+
+    A newcomer starts the quickstart before anything is installed.
+    """
+    keep_only(tiny_kit, "majority")
+    venv = tiny_kit / ".venv"
+    shutil.copytree(bare_environment, venv, symlinks=True)
+    add_libraries(venv, tiny_kit)
+    done = run_in(tiny_kit, ["quickstart.py"], bare_environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "majority: score 0." in done.stdout
+    assert "installing" not in done.stdout
+
+
 class GuideCommand(NamedTuple):
     """A command of FROM_THE_GUIDE.md."""
 
@@ -85,11 +109,9 @@ def test_commands_of_the_guide_of_the_challenge_work_word_for_word(
     # Train with few steps, to save time: no command needs a good score.
     shorten(tiny_kit, "task_4/pytorch/train_model.py", r"N_STEPS = \d+", "N_STEPS = 60")
     monkeypatch.setattr(evaluation, "measure_curves", lambda *_: "left out to save time")
-    # Python adds the folders that a .pth file names to the folders in which it finds modules. This
-    # file names the folders of the libraries. As a trap, it also names ROOT, the folder of the
-    # tested kit: the scripts in the copy `tiny_kit` must not import from ROOT.
-    (packages,) = bare_environment.glob("[Ll]ib/**/site-packages")
-    (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
+    # ROOT, the folder of the tested kit, is a trap: the scripts in the copy `tiny_kit` must not
+    # import from ROOT.
+    add_libraries(bare_environment, ROOT)
     seen_folders = set()
     for command in guide_commands():
         folder = tiny_kit / command.folder

@@ -15,7 +15,6 @@ from pathlib import Path
 from common import cli, layout, provenance, reading, schema, writing
 from common.errors import InputError
 from common.provenance import Provenance
-from common.tasks import SOURCES_OF_TEMPLATE
 
 import pandas as pd
 
@@ -27,21 +26,20 @@ def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
     `InputError` if no template can be built.
     """
     left_out = []
-    for name, sources in SOURCES_OF_TEMPLATE.items():
-        paths = [data_dir / source for source in sources]
-        missing = [path for path in paths if not reading.is_there(path)]
+    for name in layout.SOURCES_OF_TEMPLATE:
+        missing = layout.missing_sources(name, data_dir)
         if missing:
             left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
             build_template(name, data_dir, template_dir)
-    if len(left_out) == len(SOURCES_OF_TEMPLATE):
+    if len(left_out) == len(layout.SOURCES_OF_TEMPLATE):
         raise InputError(f"no template can be built: {'; '.join(left_out)}")
     return left_out
 
 
 def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     """Build one template and, beside it, a record that names the files it was made from."""
-    sources = [data_dir / source for source in SOURCES_OF_TEMPLATE[name]]
+    sources = [data_dir / source for source in layout.SOURCES_OF_TEMPLATE[name]]
     is_ranking = name == layout.TEMPLATE_TASK_3
     rows = ranking_rows(sources) if is_ranking else pair_rows(sources)
     path = template_dir / name

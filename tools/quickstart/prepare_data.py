@@ -1,12 +1,10 @@
 """Simulates data where there are none, and builds the templates that fit the data."""
 
-import os
 from pathlib import Path
 
 from common import fingerprints, layout, provenance
 from common.errors import InputError
 from common.stray_files import list_paths
-from common.tasks import SOURCES_OF_TEMPLATE
 from tools.quickstart.processes import run_python
 from tools.quickstart.steps import show
 
@@ -43,8 +41,8 @@ def simulated_size() -> str:
 
 def needs_templates() -> bool:
     """Return whether a submission template is missing or outdated, and can be built."""
-    for name, sources in SOURCES_OF_TEMPLATE.items():
-        can_be_built = all(os.path.lexists(layout.DATA_DIR / source) for source in sources)
+    for name in layout.SOURCES_OF_TEMPLATE:
+        can_be_built = not layout.missing_sources(name, layout.DATA_DIR)
         if can_be_built and not _is_current(layout.TEMPLATE_DIR / name):
             return True
     return False
