@@ -186,13 +186,16 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     Requests the list of submissions, and the pages of the first submission in the list. Returns the
     number of secret pages that the server sends.
     """
-    content = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
-    # The content is None if the server refuses, otherwise the list of submissions. If the server
-    # cuts the list into parts, the content is a dict, with the first part of the list under
-    # "results".
-    first_part = content.get("results") if isinstance(content, dict) else content
     list_name = f"{phase_name}: list of leading submissions"
-    submissions = _require_objects(first_part, list_name)
+    reply = _ask(f"{server}/api/submissions/?phase={phase.get('id')}")
+    content = reply.content
+    # If the server cuts the list into parts, the content is a dict, with the first part of the list
+    # under "results".
+    if isinstance(content, dict) and "results" in content:
+        content = content["results"]
+    if content is None and not reply.refusal:
+        raise InputError(f"{list_name}: the server sends no JSON; check by hand what it sends")
+    submissions = _require_objects(content, list_name)
     if not submissions:
         print(f"{list_name}: empty or refused")
         return 0

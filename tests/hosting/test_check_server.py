@@ -168,6 +168,8 @@ def test_the_secret_key_of_an_address_is_kept() -> None:
         ),
         ("/api/submissions/?phase=7", "nobody", "Public: list of leading submissions"),
         ("/api/submissions/?phase=7", {"results": [3]}, "Public: list of leading submissions"),
+        ("/api/submissions/?phase=7", {"count": 3}, "Public: list of leading submissions"),
+        ("/api/submissions/?phase=7", None, "Public: list of leading submissions"),
     ],
 )
 def test_a_reply_of_another_form_is_named(path: str, content: Any, list_name: str) -> None:
