@@ -27,6 +27,7 @@ from common.adaptive.setting import add_data_flags, read_data_flags, read_studen
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
+from common.item_response.significance import QUANTILE_90
 from common.origin import Origin
 from common.pages import Html
 
@@ -36,8 +37,6 @@ from ability import Bank, Session, ask, load_bank, parse_fraction
 
 # Every interval contains the true value with this probability, if the model is right.
 _COVERAGE = 0.9
-# A normal variable lies within this many standard deviations of its mean with a probability of 0.9.
-_NORMAL_QUANTILE = 1.645
 # A prediction with a probability between these is hardly better than a coin toss.
 _UNSURE = (0.4, 0.6)
 # Levels of the tree of subjects; level 0 is mathematics.
@@ -264,7 +263,7 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
     """
     # Row n of `session.steps` describes the student after n questions; row 0 is before the first
     # question. An interval is the ability ± `half_width`.
-    half_width = _NORMAL_QUANTILE * session.steps["error"]
+    half_width = QUANTILE_90 * session.steps["error"]
     ability = session.steps["ability"]
     table = session.steps.assign(
         half_width=half_width, low=ability - half_width, high=ability + half_width
