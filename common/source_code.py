@@ -43,8 +43,9 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
             folders = [path.parent, layout.ROOT]
         # The name a.b, for example, stands for two files in a folder: a/__init__.py, and a/b.py or
         # a/b/__init__.py.
+        names = _names_of_modules(statement)
         for folder in folders:
-            for name in _names_of_modules(statement):
+            for name in names:
                 # Most names are names of libraries, which `folder` does not hold. Skip these names
                 # first: looking for the files of each library would take long.
                 if name.partition(".")[0] in _names_in(folder):
