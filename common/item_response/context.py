@@ -380,7 +380,7 @@ def restore(
         sums[depth] = _sum_effects(stage, node_mean, node_variance, variance[depth])
     # The loop has ended with the last level, whose nodes are the leaves. So `above`, `conditional`
     # and `student_vector` now hold the values of the leaves.
-    return effects, sums, _derivative_by_shared_effect(above, conditional, student_vector)
+    return effects, sums, _slope_by_shared_effect(above, conditional, student_vector)
 
 
 def _add_effects_of_nodes(
@@ -475,7 +475,7 @@ def _variance_of_node_effects(
     return variance
 
 
-def _derivative_by_shared_effect(
+def _slope_by_shared_effect(
     above: _Totals, leaves: ConditionalTotals, student_vector: FloatArray
 ) -> FloatArray:
     """Return the expected derivative of each leaf's log likelihood by the leaf's shared effect.
