@@ -398,6 +398,8 @@ def axes_with_y_labels(
     `draw_x_axis` writes. `above`, `beside` and `below` are the sizes of further free space above
     the axes, at their right, and below them.
     """
+    # Nine parameters, because charts differ in the free space that they need on each side.
+
     # A tick label is centred at its tick, so half of the label at the end of an axis lies beyond
     # this end. Leave half the font size of tick labels, `SMALL / 2`, as free space for it.
     axes = Axes(

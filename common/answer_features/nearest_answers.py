@@ -258,6 +258,7 @@ def visit_nearest(
         then -1 where there are no more. The third holds the similarities, float32, of the same
         shape, 0 where there is no answer.
     """
+    # This function is longer than others, because the inner function uses nearly all its arrays.
     known_student, known_question = known_pairs
     asked_student, asked_question = asked_pairs
     n_questions, n_neighbours = neighbours.shape

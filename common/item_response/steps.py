@@ -231,6 +231,8 @@ def pass_over_answers(
         Sums over the answers of each item, from which `model.update_items` computes its posterior.
         If they are not needed, a single 0.
     """
+    # This function is longer than others, because the inner function, which runs in threads, writes
+    # into its arrays.
     item_moments = model.moments(state.items)
     k = state.students.mean.shape[1]
     # Every chunk writes its rows into these arrays. Joining the chunks' results at the end would
