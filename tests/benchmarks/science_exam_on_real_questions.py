@@ -17,6 +17,7 @@ from common import cli, layout
 from common.arrays import FloatArray
 
 import numpy as np
+import pandas as pd
 from real_answers import real_data_dir
 from running import load_module, run_script
 from tqdm import tqdm
@@ -44,27 +45,33 @@ def main() -> None:
     """Run every model with every seed; compare the models' scores on each question."""
     cli.parser(__doc__).parse_args()
     exam = load_module(FOLDER / "exam.py")
+    data = real_data_dir() / "related" / "llm_science_exam"
+    questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
     points_by_model = {}
     for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):
-        points_by_model[name] = score_model(exam, model, flags, seeds)
+        run_flags = ["--input_dir", data, *flags]
+        points_by_model[name] = score_model(exam, questions, model, run_flags, seeds)
     print_table(exam, points_by_model)
 
 
-def score_model(exam: ModuleType, model: str, flags: list[str], seeds: Sequence[int]) -> FloatArray:
-    """Return a sample model's score on each question, the mean over the seeds.
+def score_model(
+    exam: ModuleType,
+    questions: pd.DataFrame,
+    model: str,
+    flags: Sequence[object],
+    seeds: Sequence[int],
+) -> FloatArray:
+    """Return a sample model's score on each of the questions, the mean over the seeds.
 
     A model with a single seed is run without --seed, because it may lack this flag. `exam` is the
     module exam.py of the science exam.
     """
-    data = real_data_dir() / "related" / "llm_science_exam"
-    questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
     script = FOLDER / f"sample_model_{model}.py"
     points_by_seed = []
     for seed in seeds:
         seed_flags = ["--seed", seed] if len(seeds) > 1 else []
         with tempfile.TemporaryDirectory() as folder:
-            output_flags = ["--output_dir", folder]
-            run_script([script, "--input_dir", data, *output_flags, *flags, *seed_flags])
+            run_script([script, "--output_dir", folder, *flags, *seed_flags])
             guesses = exam.read_predictions(Path(folder) / "submission.csv", questions)
         points_by_seed.append(exam.score_questions(questions, guesses))
     points: FloatArray = np.mean(points_by_seed, axis=0)
