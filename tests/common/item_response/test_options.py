@@ -142,7 +142,17 @@ def draw_mixed() -> MixedAnswers:
     )
 
 
-def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def mixed_fit() -> ItemResponseOptions:
+    """Fit one ability to the answers of `draw_mixed`; tests share the model and only read it."""
+    answers = draw_mixed()
+    model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
+    return model.fit(*answers.columns, n_options=answers.n_options)
+
+
+def test_questions_may_have_different_numbers_of_options(
+    mixed_fit: ItemResponseOptions, tmp_path: Path
+) -> None:
     """Options that a question lacks get the probability 0, also from a model that was saved.
 
     The probabilities of the other options are near the shares with which they are chosen.
@@ -150,8 +160,7 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     answers = draw_mixed()
     student = answers.student
     question = answers.question
-    model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
-    model.fit(*answers.columns, n_options=answers.n_options)
+    model = mixed_fit
     assert model.n_options_.tolist() == [2, 4, 6] * 3
 
     p = model.predict_proba(student, question)
@@ -173,19 +182,17 @@ def test_questions_may_have_different_numbers_of_options(tmp_path: Path) -> None
     assert_allclose(p_wrong / p_wrong.sum(), expected_shares, atol=0.11)
 
 
-def test_a_question_of_two_options_learns_nothing_at_the_second_stage() -> None:
+def test_a_question_of_two_options_learns_nothing_at_the_second_stage(
+    mixed_fit: ItemResponseOptions,
+) -> None:
     """The model describes the choice of an option in stages.
 
     Stage 0 decides whether the answer is right, and stage 1 whether a wrong answer is the most
     popular wrong option, and so on. A question of two options is decided at stage 0, and has no
     answers at stage 1. So its slopes at stage 1 stay at the mean of the prior.
     """
-    answers = draw_mixed()
-    model = ItemResponseOptions(n_dimensions=1, guessing=0.0)
-    model.fit(*answers.columns, n_options=answers.n_options)
-
-    has_two_options = model.n_options_ == 2
-    slopes_at_stage_1 = model.discrimination_[1, has_two_options]
+    has_two_options = mixed_fit.n_options_ == 2
+    slopes_at_stage_1 = mixed_fit.discrimination_[1, has_two_options]
 
     first_slope = np.broadcast_to(slopes_at_stage_1[0], slopes_at_stage_1.shape)
     assert_allclose(slopes_at_stage_1, first_slope, atol=1e-6)
