@@ -111,10 +111,9 @@ def test_an_entry_runs_in_folders_of_odd_names_and_in_hidden_ones(
     if os.name == "nt" and not name.isalpha():
         pytest.skip("Windows allows no such names")
     monkeypatch.chdir(tmp_path)
-    # The path is relative to the working folder.
-    temporary = name
-    Path(temporary).mkdir(exist_ok=True)
-    assert "has run\n" in run_in(monkeypatch, tmp_path / "package", temporary)
+    # The name is a path relative to the working folder.
+    Path(name).mkdir(exist_ok=True)
+    assert "has run\n" in run_in(monkeypatch, tmp_path / "package", name)
     # The entry ran in a copy of its files, in a folder of this name. That folder is gone.
     assert not [*tmp_path.rglob("task_4_entry_*")]
 
