@@ -28,6 +28,16 @@ TASKS = pytest.mark.parametrize("task", [1, 2])
 QUIZ_SIZE = 10
 
 
+def pair_all(n_students: int, n_questions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the student and the question of each answer if all students answer all questions.
+
+    Both are numbered from 0. All answers of student 0 come first.
+    """
+    student = np.repeat(np.arange(n_students), n_questions)
+    question = np.tile(np.arange(n_questions), n_students)
+    return student, question
+
+
 def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 

@@ -307,8 +307,7 @@ def plant_one_ability() -> pd.DataFrame:
     """
     n_students, n_questions = 300, 40
     rng = np.random.default_rng(0)
-    student = np.repeat(np.arange(n_students), n_questions)
-    question = np.tile(np.arange(n_questions), n_students)
+    student, question = planted.pair_all(n_students, n_questions)
     ability = rng.normal(0, 1.3, n_students)[student]
     easiness = rng.normal(0, 1, n_questions)[question]
     # Students guess right with probability 0.2.

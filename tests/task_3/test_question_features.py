@@ -10,6 +10,7 @@ import pytest
 import question_features as qf
 import scipy.stats
 from conftest import answers_frame
+from planted_answers import pair_all
 
 RNG = np.random.default_rng
 Example = tuple[qf.QuestionAnswers, pd.DataFrame]
@@ -30,9 +31,7 @@ def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.Data
     rng = RNG(0)
     n_questions = len(slopes)
     ability = rng.standard_normal(n_students)
-    # All pairs of a student and a question.
-    student = np.repeat(np.arange(n_students), n_questions)
-    question = np.tile(np.arange(n_questions), n_students)
+    student, question = pair_all(n_students, n_questions)
     p_right = 1 / (1 + np.exp(-slopes[question] * ability[student]))
     is_right = rng.random(len(student)) < p_right
     option = np.where(is_right, 1, rng.integers(2, 5, len(student)))

@@ -17,6 +17,7 @@ import scipy.stats
 from ability import load_module
 from conftest import Write, answers_frame, fails, succeeds
 from page_reading import Page, read_page
+from planted_answers import pair_all
 from run_scripts import ROOT
 from sample_blocks import needs_blocks
 
@@ -105,16 +106,6 @@ def test_rank_average_puts_questions_with_few_subjects_first(
     ranked_and_answered = [question for question in ranked if question in answered]
     expected_and_answered = [question for question in expected if question in answered]
     assert ranked_and_answered == expected_and_answered
-
-
-def pair_all(n_students: int, n_questions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the student and the question of each answer if all students answer all questions.
-
-    Both are numbered from 0. All answers of student 0 come first.
-    """
-    student = np.repeat(np.arange(n_students), n_questions)
-    question = np.tile(np.arange(n_questions), n_students)
-    return student, question
 
 
 @needs_blocks("task_3/sample_model_rank_average.py")
