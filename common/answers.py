@@ -5,14 +5,14 @@ Answers are a DataFrame. 15.9 million answers take 175 MB.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from common import answer_options, reading, schema
 from common.arrays import Array, IntArray
-from common.errors import InputError, Report, printable, quote, stop
+from common.errors import InputError, Report, count_rows, printable, quote, stop
 from common.tasks import Task
 
 import numpy as np
@@ -340,8 +340,8 @@ def require_distinct(
         first = int(np.flatnonzero(ids == ids[repeat])[0])
         report(
             f"{source.name}: column '{column}': row {source.row_number(repeat)} repeats "
-            f"{_for_message(ids[repeat])} of row {source.row_number(first)}{_count_rows(repeats)}, "
-            "expected each once"
+            f"{_for_message(ids[repeat])} of row {source.row_number(first)}"
+            f"{count_rows(len(repeats))}, expected each once"
         )
 
 
@@ -385,7 +385,7 @@ def match_ids(
         value = _for_message(unknown.index[0])
         report(
             f"{source.name}: column '{column}': row {number} is {value}, which is not in "
-            f"{expected_in}{_count_rows(unknown)}"
+            f"{expected_in}{count_rows(len(unknown))}"
         )
     first_rows = row_by_id[~row_by_id.index.duplicated()]
     rows = first_rows.reindex([*expected], fill_value=-1)
@@ -404,8 +404,3 @@ def match_ids(
 def _for_message(value: object) -> str:
     """Return an id for a message: a text in quotes, a number as it is."""
     return quote(value) if isinstance(value, str) else str(value)
-
-
-def _count_rows(rows: Sized) -> str:
-    """Return " (7 such rows)" for a message; "" for a single row."""
-    return f" ({len(rows)} such rows)" if len(rows) > 1 else ""

@@ -36,6 +36,14 @@ def quote(text: object) -> str:
     return f"'{printable(start, MAX_SHOWN)}'"
 
 
+def count_rows(n_rows: int) -> str:
+    """Return for instance " (7 such rows)", for a message that shows only the first of these rows.
+
+    The result is "" if there is a single row.
+    """
+    return f" ({n_rows} such rows)" if n_rows > 1 else ""
+
+
 def printable(text: str, max_length: int | None = None) -> str:
     """Return a text with unprintable characters escaped as in Python.
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from common import file_formats, fingerprints, provenance, schema
 from common.arrays import Array
-from common.errors import InputError, Report, printable, quote, stop
+from common.errors import InputError, Report, count_rows, printable, quote, stop
 from common.layout import ROOT
 from common.missing_files import where_to_get
 from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, UNKNOWN, Column
@@ -726,7 +726,7 @@ class _Faults:
     def report_all(self, source: Source, columns: Mapping[int, Column], report: Report) -> None:
         """Report all faults: one message for rows of wrong lengths, one for each faulty column."""
         if self._n_rows:
-            count = f" ({self._n_rows} such rows)" if self._n_rows > 1 else ""
+            count = count_rows(self._n_rows)
             report(f"{source.name}: {self._first_row_message}{count}; is the file cut off?")
         for position, n in sorted(self._n_cells.items()):
             column = columns[position]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common import reading
 from common.arrays import IntArray
-from common.errors import Report, quote, stop
+from common.errors import Report, count_rows, quote, stop
 
 import numpy as np
 
@@ -126,11 +126,9 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
     A message shows the first fault of its kind. Faulty cells are the exception: there is a message
     for each column with such cells, and it shows several of them.
     """
-    # `_number_in_brackets` adds the number of rows with the fault to the message, if there are
-    # several.
     if faults.wrong_length:
         first = faults.wrong_length[0]
-        number = _number_in_brackets(faults.wrong_length)
+        number = count_rows(len(faults.wrong_length))
         report(f"{source.name}: {first}{number}; is the file cut off?")
     for position, cells in sorted(faults.cells.items()):
         shown = cells[: reading.SHOWN]
@@ -138,20 +136,12 @@ def _report_faults(source: reading.Source, faults: _Faults, report: Report) -> N
         reading.report_cells(source, column, shown, len(cells), EXPECTED_CELL, report)
     if faults.repeated_users:
         first = faults.repeated_users[0]
-        number = _number_in_brackets(faults.repeated_users)
+        number = count_rows(len(faults.repeated_users))
         report(f"{source.name}: column '{COLUMNS[0]}': {first}{number}, expected each once")
     if faults.repeated_items:
         first = faults.repeated_items[0]
-        number = _number_in_brackets(faults.repeated_items)
+        number = count_rows(len(faults.repeated_items))
         report(f"{source.name}: {first}{number}, expected {N_RECOMMENDED}")
-
-
-def _number_in_brackets(faults: Sequence[str]) -> str:
-    """Say how many rows have a fault, for a message that shows the first of them only.
-
-    If only one row has the fault, return an empty text.
-    """
-    return f" ({len(faults)} such rows)" if len(faults) > 1 else ""
 
 
 def select_users(
