@@ -32,7 +32,7 @@ def _open_closed_streams() -> None:
         except OSError:
             # The descriptor is closed. `os.open` opens the null device with the lowest free
             # descriptor, which is this one. If it stayed closed, the next file that is opened would
-            # get this descriptor. All that a library or a child process prints would then go into
+            # get this descriptor. The output of libraries and child processes would then go into
             # that file.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     # If a descriptor was closed when Python started, `sys.stdout` or `sys.stderr` is None. The

@@ -159,9 +159,9 @@ def _make_first_known(
 
     def fit_first_model(number: int) -> Known:
         is_in_held_out_part = split.part < split.n_held_out
-        # Whether each answer is in a part that this first model serves. Of two models, model 0
-        # serves the parts with even numbers, and model 1 the others. A single model serves all
-        # parts.
+        # Whether each answer is in a part that this first model serves. If there are two models,
+        # model 0 serves the parts with even numbers, and model 1 the others. A single model serves
+        # all parts.
         is_served_by_model = split.part % n_models == number
         known = Known(pairs, answers, held_out=is_in_held_out_part & is_served_by_model)
         if "model" in groups:

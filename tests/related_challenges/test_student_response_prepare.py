@@ -215,7 +215,7 @@ def test_questions_are_held_out_as_a_whole(seed: int) -> None:
 def test_a_share_of_the_answers_of_every_label_is_held_out(seed: int) -> None:
     is_held_out = hold_out_of_ten(seed) == responses.UNSEEN_ANSWERS
     # Two of the ten questions are held out as a whole. The other eight have 64 correct, 64
-    # partially correct and 32 irrelevant answers. Of each label, a quarter of the answers is held
+    # partially correct and 32 irrelevant answers. A quarter of the answers of each label is held
     # out.
     expected = {"correct": 16, "partially_correct_incomplete": 16, "irrelevant": 8}
     assert Counter(TEN_QUESTIONS["label"][is_held_out]) == expected

@@ -60,7 +60,7 @@ def draw_wrong_answers(seed: int = 0) -> WrongAnswers:
     may_follow[is_in_group] = has_misconception[student[is_in_group], group[is_in_group]]
     follows = may_follow & (rng.random(n_answers) < p_follow)
     option = np.where(follows, 1, rng.integers(1, N_OPTIONS, n_answers))
-    # Students who follow a misconception choose option 1. Of the others, a third choose it.
+    # Students who follow a misconception choose option 1. A third of the others choose it.
     p_follows = np.where(is_in_group, p_misconception * p_follow, 0)
     p_option_1 = p_follows + (1 - p_follows) / 3
     # Options 2 and 3 are equally probable.

@@ -35,8 +35,8 @@ def fingerprint_of(step: Step) -> str:
     scripts = [ROOT / command[0] for command in step.commands]
     if step.package:
         # The first commands run code of a copy of the package, which may not exist yet. So read the
-        # code of the package itself. Of the commands, take only the script of the last one, which
-        # evaluates the copy.
+        # code of the package itself. Take only the script of the last command, which evaluates the
+        # copy.
         evaluation = scripts[-1]
         scripts = [*step.package.rglob("*.py"), evaluation]
     digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
